@@ -3,9 +3,9 @@
 n times the squared error of the mean of a binary item, on average over all periods, for devices
 that make all the changes they may. *000, as printed*: subsets of two symbols on the levels of its
 hierarchy, one path of nodes, at the local epsilon that its own theorem allows (which is not proven,
-and is stated up to log 3). *Corrected*: the same hierarchy without its useless top level, with the
-best sizes and a proven bound, read along one path and by least squares. *Ours*: what a task with
-this ``shuffle`` runs.
+and is stated up to log 3); *quiet* is the same if no device makes a change. *Corrected*: the same
+hierarchy without its useless top level, with the best sizes and a proven bound, read along one path
+and by least squares. *Ours*: what a task with this ``shuffle`` runs.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Row:
     epsilon: float
     people: int
     printed: float
+    printed_quiet: float
     path: float
     least_squares: float
     ours: float
@@ -65,11 +66,13 @@ def rows(
                 design = (Binary(), horizon, CHANGES, LIMIT, tuple(spans), even, "exsub")
                 levels = shuffled(Weave(*design, aligned=True), required)
                 ours = Weave.chosen(_task(horizon, required))
+                printed, quiet = _printed(horizon, required)
                 yield Row(
                     horizon,
                     epsilon,
                     n,
-                    _printed(horizon, required),
+                    printed,
+                    quiet,
                     _along_a_path(levels),
                     levels.expected_variance(),
                     ours.expected_variance(),
@@ -91,8 +94,11 @@ def _task(periods: int, required: Requirement) -> dict[str, Any]:
     return dict(catalog.task(task).plain())
 
 
-def _printed(periods: int, required: Requirement) -> float:
-    """Return the error of the printed protocol at the epsilon of its own theorem."""
+def _printed(periods: int, required: Requirement) -> tuple[float, float]:
+    """Return the errors of the printed protocol at the epsilon of its own theorem.
+
+    The first is for devices that make all their changes, the second for those that make none.
+    """
 
     def central(epsilon: float) -> float:
         entries = periods + CHANGES
@@ -103,14 +109,14 @@ def _printed(periods: int, required: Requirement) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if central(middle) <= required.epsilon else (low, middle)
     stream = Weave.papers(Binary(), periods, CHANGES, low)
-    moments = {}
+    moments, quiet = {}, {}
     for span in stream.spans:
         law = PrintedExSub(low, periods // span, CHANGES, subset_size=2).probabilities
         zero = 2 * law.p_false / law.contrast**2
         other = (law.p_true + law.p_reverse) / law.contrast**2
         density = min(CHANGES * span / periods, 1.0)
-        moments[span] = zero + density * (other - zero)
-    return _path(stream, moments)
+        moments[span], quiet[span] = zero + density * (other - zero), zero
+    return _path(stream, moments), _path(stream, quiet)
 
 
 def _along_a_path(stream: Weave) -> float:
@@ -140,16 +146,15 @@ def main(words: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(words)
     if not asked.json:
         print(
-            f"{'T':>4} {'epsilon':>8} {'people':>10} {'000':>9} {'one path':>9} {'fitted':>9} "
-            f"{'ours':>9} {'local':>6}"
+            f"{'T':>4} {'epsilon':>8} {'people':>10} {'000':>9} {'quiet':>9} {'one path':>9} "
+            f"{'fitted':>9} {'ours':>9} {'local':>6}"
         )
     for row in rows(asked.periods, asked.epsilons, asked.people):
         if asked.json:
             print(json.dumps(asdict(row)))
             continue
-        errors = " ".join(
-            f"{each:9.4g}" for each in (row.printed, row.path, row.least_squares, row.ours)
-        )
+        kinds = (row.printed, row.printed_quiet, row.path, row.least_squares, row.ours)
+        errors = " ".join(f"{each:9.4g}" for each in kinds)
         print(
             f"{row.periods:4} {row.epsilon:8g} {row.people:10,} {errors} {row.local_epsilon:6.3f}",
             flush=True,

@@ -5,22 +5,28 @@ from __future__ import annotations
 import base64
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
+from rich.console import Console
 from starlette.testclient import TestClient
 from tests.service.fleets import Fleet, batch
 from tests.shuffler.mixers import HERE, LEAST, TASK, Mixer
 
 from sfumato import catalog
+from sfumato.cli import shuffle_command
 from sfumato.device import Device, Limits
 from sfumato.device.transport import Delivery, Unreachable
 from sfumato.errors import BudgetError, ConfigurationError, InputError
 from sfumato.shuffler import credentials
-from sfumato.shuffler.front import Front, make_front
+from sfumato.shuffler import front as front_module
+from sfumato.shuffler.front import OPERATOR, Front, make_front
 from sfumato.wire.published import Published
 from sfumato.wire.reports import BATCH_TYPE
 
@@ -64,8 +70,48 @@ def test_devices_fetch_the_task_and_send_one_report_at_a_time(mixer: Mixer) -> N
     with TestClient(make_front(Front(mixer.collecting, operator="mine"))) as client:
         told = client.get("/v1/counts", headers={"Authorization": "Bearer mine"}).json()
         _problem(client.get("/v1/counts", headers={"Authorization": "Bearer "}), 401, "no-token")
-    counts = told["tasks"][mixer.running.name]
-    assert counts == {"acknowledged": LEAST + 3, "counted": LEAST + 3}
+    assert told == {
+        "problem": "",
+        "tasks": {
+            mixer.running.name: {
+                "title": TASK["title"],
+                "period": 2,
+                "periods": 3,
+                "min_batch": LEAST,
+                "waiting": 0,
+                "leaving": 0,
+                "counts": {"acknowledged": LEAST + 3, "counted": LEAST + 3},
+            }
+        },
+    }
+
+
+def test_an_operator_sees_all_tasks(mixer: Mixer, monkeypatch: pytest.MonkeyPatch) -> None:
+    mixer.collecting.fetch(mixer.running.task_id)
+    spec = dict(mixer.published.spec) | {"title": "Other\x1b[31m"}  # a collector may be hostile
+    other = mixer.shuffler.learn(Published.of(spec, mixer.published.keys))
+    mixer.end_of(1)
+    mixer.take(mixer.bodies(Fleet(mixer.running, LEAST - 1)))
+    client = TestClient(make_front(Front(mixer.collecting, operator="mine")))
+
+    def exchange(url: Any, _: Any, headers: dict[str, str], *__: Any) -> tuple[int, bytes]:
+        answered = client.get(url.path, headers=headers)
+        return answered.status_code, answered.content
+
+    monkeypatch.setattr("sfumato.shuffler.handing_on.exchange", exchange)
+    monkeypatch.delenv(OPERATOR, raising=False)
+    with pytest.raises(InputError, match="does not know the operator's token"):
+        shuffle_command.status(shuffle_command.StatusOptions())
+    monkeypatch.setenv(OPERATOR, "mine")
+    shown = shuffle_command.status(shuffle_command.StatusOptions())
+    assert shown.record["tasks"][mixer.running.name]["waiting"] == LEAST - 1
+    console = Console(file=StringIO(), width=120)
+    console.print(*shown.text)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    (line,) = [line for line in text.splitlines() if mixer.running.name[:8] in line]
+    assert line.split()[-8:] == ["2/3", str(LEAST), str(LEAST - 1), "0", str(LEAST - 1), *"000"]
+    assert other.task_id.hex()[:8] in text
+    assert "\x1b" not in text
 
 
 def test_hostile_input_gets_one_sentence_and_changes_nothing(mixer: Mixer) -> None:
@@ -117,6 +163,42 @@ def test_devices_that_ask_at_once_wait_for_the_same_fetch(mixer: Mixer) -> None:
         codes = [each.status_code for each in pool.map(mixer.client.get, [url] * 5)]
     assert codes == [200] * 5
     assert len(fetches) == 1
+
+
+def test_unknown_tasks_do_not_keep_batches_from_being_handed_on(
+    mixer: Mixer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks for tasks that do not exist, of a collector that is slow, delays nobody else."""
+    mixer.end_of(1)
+    mixer.take(mixer.bodies(Fleet(mixer.running, 20)))
+    mixer.world.now = mixer.running.ends_at(1) + 5
+    monkeypatch.setattr("sfumato.shuffler.front.TICK", 0.05)
+    answering = Event()
+
+    def never(task_id: bytes) -> None:
+        answering.wait(20)
+        raise InputError(f"the collector has no {task_id.hex()}.")
+
+    mixer.collecting.fetch, fetch = never, mixer.collecting.fetch  # type: ignore[method-assign]
+    mixer.collecting.refresh = lambda: None  # type: ignore[method-assign]
+    front = Front(mixer.collecting)
+    with TestClient(make_front(front)) as client, ThreadPoolExecutor(40) as pool:
+        names = [f"/v1/tasks/{number:064x}" for number in range(40)]
+        asked = [pool.submit(client.get, name) for name in names]
+        end = time.monotonic() + 10
+        refused = 40 - front_module.MOST_ASKED
+        while (
+            mixer.holding.batches()
+            or mixer.holding.waiting()
+            or sum(each.done() for each in asked) < refused
+        ):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        answering.set()
+        codes = Counter(each.result().status_code for each in asked)
+    assert codes == {404: front_module.MOST_ASKED, 503: refused}
+    mixer.collecting.fetch = fetch  # type: ignore[method-assign]
+    assert mixer.world.store.participation(mixer.running.task_id) == {1: 20}
 
 
 def test_a_task_that_is_not_shuffled_here_is_not_known_here(mixer: Mixer) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -319,3 +321,22 @@ def test_a_file_of_another_program_is_left_alone(mixer: Mixer, tmp_path: Path) -
     with pytest.raises(InputError, match="is no store of a shuffler"):
         Holding(other)
     assert other.read_bytes() == b"something else"
+
+
+def test_a_store_of_the_version_before_is_gone_on_with(mixer: Mixer) -> None:
+    """It had the ids of reports in a table of their own; those of waiting reports are in these."""
+    mixer.end_of(1)
+    bodies = mixer.bodies(Fleet(mixer.running, 20))
+    mixer.take(bodies[:15])
+    mixer.holding.close()
+    with closing(sqlite3.connect(mixer.folder / "shuffler.db")) as before:
+        before.execute(
+            "CREATE TABLE ids (row INTEGER PRIMARY KEY, task_id BLOB NOT NULL, "
+            "period INTEGER NOT NULL, ids BLOB NOT NULL)"
+        )
+        before.execute("PRAGMA user_version = 1")
+    mixer.start()
+    receipts = mixer.take(bodies)
+    assert [each["repeated"] for each in receipts] == [1] * 15 + [0] * 5
+    mixer.hand_on(1)
+    assert mixer.world.store.participation(mixer.running.task_id) == {1: 20}

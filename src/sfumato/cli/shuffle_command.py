@@ -1,4 +1,4 @@
-"""`sfumato shuffle serve`: a shuffler on this machine."""
+"""`sfumato shuffle serve` and `status`: a shuffler on this machine, and what becomes of reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 from sfumato.cli.command import Result, show
 from sfumato.errors import InputError
 
-__all__ = ["serve"]
+__all__ = ["serve", "status"]
 
 TOKEN: Final = "SFUMATO_SHUFFLER_TOKEN"  # noqa: S105 -- the name of a variable
 
@@ -90,3 +90,41 @@ def _say(asked: ShuffleOptions, here: str) -> None:
         ),
         as_json=asked.as_json,
     )
+
+
+@dataclass(frozen=True)
+class StatusOptions:
+    """The shuffler to ask."""
+
+    url: str = "http://127.0.0.1:8081"
+    """The address of the shuffler."""
+
+
+FATES: Final = ("acknowledged", "counted", "refused", "expired")
+
+
+def status(asked: StatusOptions) -> Result:
+    """Show what has become of the reports of each task of a shuffler.
+
+    Only its operator may know, by the token in SFUMATO_SHUFFLER_OPERATOR_TOKEN, with which the
+    shuffler was started, too. Reports expire if fewer than min_batch came in a period.
+
+    Example:  sfumato shuffle status --url https://shuffler.example
+    """
+    from sfumato.cli.text_tables import grid, label
+    from sfumato.shuffler.front import OPERATOR
+    from sfumato.shuffler.handing_on import told
+
+    answer = told(asked.url, os.environ.get(OPERATOR, ""))
+    headings = ("task", ">period", ">min_batch", ">waiting", ">leaving", *(f">{f}" for f in FATES))
+    rows = [
+        (
+            f"{label(task['title'])} ({task_id[:8]})",
+            f"{task['period']}/{task['periods']}",
+            *(f"{task[name]:,}" for name in ("min_batch", "waiting", "leaving")),
+            *(f"{task['counts'].get(fate, 0):,}" for fate in FATES),
+        )
+        for task_id, task in answer["tasks"].items()
+    ]
+    problem = [f"The last exchange failed: {label(answer['problem'])}"] if answer["problem"] else []
+    return Result(answer, [grid(headings, rows) if rows else "It has no task yet.", *problem])

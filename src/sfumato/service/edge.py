@@ -11,7 +11,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.service.browsers import refuse_foreign_pages
 from sfumato.service.upload_path import UploadPath
-from sfumato.web.logs import log
 from sfumato.web.problems import Refused
 
 __all__ = ["Edge"]
@@ -44,7 +43,8 @@ class Edge:
         request_id = scope["request_id"] = f"{self._start}-{next(self._number):x}"
         named = (b"x-request-id", request_id.encode())
         if self._uploads.is_for(scope):
-            await self._upload(scope, receive, send, [*HEADERS, UNCACHED, named])
+            extra = [*HEADERS, UNCACHED, named]
+            await self._uploads.respond(scope, receive, send, extra)
             return
 
         async def sending(message: Message) -> None:
@@ -60,18 +60,3 @@ class Edge:
             await refused.response(request_id)(scope, receive, sending)
             return
         await self._app(scope, receive, sending)
-
-    async def _upload(
-        self, scope: Scope, receive: Receive, send: Send, extra: list[tuple[bytes, bytes]]
-    ) -> None:
-        request_id = scope["request_id"]
-        try:
-            await self._uploads.respond(scope, receive, send, extra)
-        except Exception as error:  # noqa: BLE001 -- a bug must not look like silence
-            refused = error if isinstance(error, Refused) else None
-            if refused is None:
-                log().error("failed", kind=type(error).__name__, request=request_id)
-                refused = Refused("failed", "The operator finds more in the log.")
-            response = refused.response(request_id)
-            response.raw_headers += extra
-            await response(scope, receive, send)

@@ -1,17 +1,12 @@
-"""The address that devices send to, without what other addresses need.
-
-A device sends one report at a time, so that the way of a request costs more than the report. It is
-as short as ASGI allows: no router, no request object, no headers that are looked at twice.
-"""
+"""The address that devices and shufflers send to, and what the collector checks there."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
 from starlette.datastructures import Headers
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Scope
 
 from sfumato.errors import InputError, ReportError
 from sfumato.service.access import SHUFFLER, Access
@@ -22,20 +17,18 @@ from sfumato.service.metrics import CollectorMetrics
 from sfumato.service.writer import Unwritten
 from sfumato.store import Full
 from sfumato.web.clients import Clients
-from sfumato.web.intake_limits import LARGEST_BODY, Gate, Rate, announced
+from sfumato.web.intake_limits import LARGEST_BODY, Gate, Rate
 from sfumato.web.problems import Refused
-from sfumato.wire.reports import BATCH_TYPE, LARGEST_MIXED
+from sfumato.web.upload_address import UploadAddress, check_type, length_of, task_of
+from sfumato.wire.reports import LARGEST_MIXED
 
 __all__ = ["UploadPath"]
 
 SHUFFLER_WEIGHT: Final = 4
 """How many times the room that is left over a shuffler may hold, which sends for many."""
 
-_PATH: Final = re.compile(r"/v1/tasks/([^/]+)/reports")
-_TYPE: Final = BATCH_TYPE.encode()
 
-
-class UploadPath:
+class UploadPath(UploadAddress):
     """Receives batches of reports; responds when they are on disk.
 
     Parameters
@@ -76,39 +69,17 @@ class UploadPath:
         self._rate = rate
         self._metrics = metrics
 
-    def is_for(self, scope: Scope) -> bool:
-        """Return whether a request is an upload."""
-        path: str = scope["path"]
-        return scope["method"] == "POST" and path.endswith("/reports")
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Respond to an upload that comes through a router."""
-        await self.respond(scope, receive, send, [])
-
-    async def respond(
-        self, scope: Scope, receive: Receive, send: Send, extra: list[tuple[bytes, bytes]]
-    ) -> None:
-        """Respond to an upload, with some further headers; raise Refused if it is refused."""
+    async def receipt(self, scope: Scope, receive: Receive) -> bytes:
+        """Return the receipt of an upload as JSON; raise Refused if it is refused."""
         try:
-            receipt = await self._receipt(scope, receive)
+            return await self._receipt(scope, receive)
         except Refused as refused:
             self._metrics.turned_away(refused.name)
             raise
-        headers = [
-            (b"content-length", b"%d" % len(receipt)),
-            (b"content-type", b"application/json"),
-            *extra,
-        ]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": receipt})
 
     async def _receipt(self, scope: Scope, receive: Receive) -> bytes:
-        """Return the receipt of an upload as JSON."""
-        match = _PATH.fullmatch(scope["path"])
-        if match is None:
-            raise Refused("not-found", "There is nothing under this address.")
         try:
-            running = self._collector.running_task(match[1])
+            running = self._collector.running_task(task_of(scope))
         except InputError:
             raise Refused(
                 "unknown-task", "There is no task of this id; /v1/tasks lists them."
@@ -116,8 +87,7 @@ class UploadPath:
         headers = dict(scope["headers"])
         if b"origin" in headers or b"sec-fetch-site" in headers or b"authorization" in headers:
             refuse_foreign_pages("POST", Headers(scope=scope), self._collector.base)
-        if headers.get(b"content-type", b"").partition(b";")[0].strip() != _TYPE:
-            raise Refused("wrong-type", f"The body must be {BATCH_TYPE}.")
+        check_type(headers)
         if self._intake.troubles:
             raise Refused("busy", "Nothing can be written now; try again.", {"Retry-After": "5"})
         mixed = self._is_shuffler(headers)
@@ -126,8 +96,7 @@ class UploadPath:
         if not mixed:
             self._rate.check(client)
         largest = LARGEST_BODY + LARGEST_MIXED if mixed else LARGEST_BODY
-        length = announced(headers.get(b"content-length", b"").decode("latin-1"), largest)
-        body = await self._gate.read(receive, length, client, weight)
+        body = await self._gate.read(receive, length_of(headers, largest), client, weight)
         try:
             upload = self._collector.admit(running, body, mixed=mixed)
             connection = scope.get("sfumato.connection")

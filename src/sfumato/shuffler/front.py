@@ -1,43 +1,40 @@
-"""The shuffler over HTTP: three addresses for devices, two for its operator, and nothing else.
-
-Of a request only its body is kept. The credential is checked and dropped; address, time and headers
-are never looked at, logged or written.
-"""
+"""The shuffler over HTTP: three addresses for devices, two for its operator, and nothing else."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import hmac
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
-from sfumato.errors import InputError, ReportError
+from sfumato.errors import InputError
 from sfumato.shuffler.credentials import Check, anybody
 from sfumato.shuffler.handing_on import Collecting
 from sfumato.shuffler.mixed_task import MixedTask
-from sfumato.shuffler.mixing import Crowded, Taken
-from sfumato.web.intake_limits import LARGEST_BODY, Gate
+from sfumato.shuffler.uploads import Uploads
 from sfumato.web.logs import log
 from sfumato.web.problems import Refused, handlers
-from sfumato.wire.reports import BATCH_TYPE
 
 __all__ = ["OPERATOR", "Front", "make_front"]
 
+T = TypeVar("T")
+
 TICK: Final = 0.25
 """The number of seconds between two looks at the clock."""
-MOST_WAITING: Final = 1024
-"""The largest number of uploads that wait to be written."""
+MOST_UNKNOWN: Final = 1024
+"""The largest number of unknown tasks that are remembered."""
 PAUSE: Final = 5.0
 """The number of seconds in which an unknown task is not looked for again."""
-LONGEST_CREDENTIAL: Final = 4096
+MOST_ASKED: Final = 16
+"""The largest number of things that the collector is asked for at once on behalf of devices."""
 OPERATOR: Final = "SFUMATO_SHUFFLER_OPERATOR_TOKEN"
 """The environment variable with the token of the shuffler's operator."""
 
@@ -59,14 +56,13 @@ class Front:
     def __init__(self, collecting: Collecting, check: Check = anybody, operator: str = "") -> None:
         self._operator = operator
         self.collecting, self.shuffler = collecting, collecting.shuffler
-        self._check = check
-        self._gate = Gate()
         self._writer = ThreadPoolExecutor(1, "holding")
+        # However much devices ask for, batches are handed on: that has a thread of its own.
         self._line = ThreadPoolExecutor(1, "collector")
-        self._joined: list[tuple[Taken, asyncio.Future[None]]] = []
-        self._writing: asyncio.Task[None] | None = None
+        self._askers = ThreadPoolExecutor(1, "asking")
+        self.uploads = Uploads(self.shuffler, self._writer, self._task, check)
         self._looked: dict[bytes, float] = {}
-        self._fetching: dict[bytes, asyncio.Future[None]] = {}
+        self._asked: dict[tuple[str, bytes], asyncio.Future[Any]] = {}
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -79,7 +75,7 @@ class Front:
             watching.cancel()
             with suppress(asyncio.CancelledError):
                 await watching
-            for pool in (self._line, self._writer):
+            for pool in (self._askers, self._line, self._writer):
                 pool.shutdown(wait=True, cancel_futures=True)
 
     async def _watch(self) -> None:
@@ -99,117 +95,55 @@ class Front:
 
     # ---- devices -----------------------------------------------------------------------------
 
-    async def upload(self, request: Request) -> Response:
-        """Take sealed reports; respond when they are on disk."""
-        if request.headers.get("content-type", "").partition(";")[0].strip() != BATCH_TYPE:
-            raise Refused("wrong-type", f"The body must be {BATCH_TYPE}.")
-        self._admit(request.headers.get("authorization", ""))
-        task = await self._task(request)
-        async with self._gate.body(request, LARGEST_BODY) as body:
-            try:
-                taken = self.shuffler.read(task, body)
-                await self._held(taken)
-            except ReportError as error:
-                raise Refused("not-a-batch", str(error)) from None
-        return JSONResponse(taken.receipt.plain())
-
-    def _admit(self, header: str) -> None:
-        """Raise Refused unless the credential in a header is good; it is dropped either way."""
-        scheme, _, encoded = header.partition(" ")
-        try:
-            credential = base64.b64decode(encoded[:LONGEST_CREDENTIAL], validate=True)
-        except ValueError:
-            credential = b""
-        if scheme.lower() != "bearer":
-            credential = b""
-        try:
-            good = self._check(credential)
-        except Exception as error:  # noqa: BLE001 - its text may have the credential
-            kind = type(error).__name__
-            raise Refused("no-token", f"The credential could not be checked ({kind}).") from None
-        if not good:
-            raise Refused("no-token", "This shuffler takes reports with a credential only.")
-
-    async def _held(self, taken: Taken) -> None:
-        """Return when an upload is on disk; all that wait meanwhile are written together."""
-        if len(self._joined) >= MOST_WAITING:
-            raise Refused("too-many", "Too many uploads wait; try again.", {"Retry-After": "1"})
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._joined.append((taken, done))
-        if self._writing is None:
-            self._writing = asyncio.create_task(self._write())
-        try:
-            await done
-        except Crowded as error:
-            raise Refused("too-many", str(error), {"Retry-After": "60"}) from None
-        except Exception as error:
-            # A full disk, for example. Nothing was stored, so everything may be sent again.
-            log().error("holding failed", kind=type(error).__name__)
-            raise Refused("busy", "Nothing can be written now.", {"Retry-After": "5"}) from error
-
-    async def _write(self) -> None:
-        """Write the uploads that wait, until none does."""
-        loop = asyncio.get_running_loop()
-        while self._joined:
-            joined, self._joined = self._joined, []
-            uploads = [taken for taken, _ in joined]
-            try:
-                await loop.run_in_executor(self._writer, self.shuffler.hold, uploads)
-            except Exception as error:  # noqa: BLE001 -- whoever waits is told
-                failure: Exception | None = error
-            else:
-                failure = None
-            for _, done in joined:
-                if done.cancelled():
-                    continue  # the sender has gone, and got no response
-                if failure is None:
-                    done.set_result(None)
-                else:
-                    done.set_exception(failure)
-        self._writing = None
-
     async def task(self, request: Request) -> Response:
         """Return a published task, the same to every device."""
-        task = await self._task(request)
+        task = await self._task(request.path_params["task_id"])
         return Response(task.published.encode(), media_type="application/json")
 
     async def question(self, request: Request) -> Response:
         """Return the open question of a task, the same to every device."""
-        task = await self._task(request)
-        work = asyncio.get_running_loop().run_in_executor(
-            self._line, self.collecting.question, task.task_id
-        )
+        task = await self._task(request.path_params["task_id"])
         try:
-            body = await work
+            body = await self._ask("question", self.collecting.question, task.task_id)
         except InputError as error:
             raise Refused("busy", str(error), {"Retry-After": "5"}) from None
         return Response(body, media_type="application/json")
 
-    async def _task(self, request: Request) -> MixedTask:
-        unknown = Refused("unknown-task", "There is no task of this id here.")
+    async def _task(self, name: str) -> MixedTask:
+        """Return the task of a name; raise Refused if the collector has none for this shuffler."""
         try:
-            task_id = bytes.fromhex(request.path_params["task_id"])
+            task_id = bytes.fromhex(name)
         except ValueError:
-            raise unknown from None
+            raise _unknown() from None
         known = self.shuffler.tasks.get(task_id)
         if known is not None:
             return known
-        loop = asyncio.get_running_loop()
-        fetching = self._fetching.get(task_id)  # whoever asks meanwhile waits for the same answer
-        if fetching is None:
-            if len(task_id) != 32 or loop.time() - self._looked.get(task_id, -PAUSE) < PAUSE:
-                raise unknown
-            if len(self._looked) >= MOST_WAITING:
+        now = asyncio.get_running_loop().time()
+        if ("task", task_id) not in self._asked:
+            if len(task_id) != 32 or now - self._looked.get(task_id, -PAUSE) < PAUSE:
+                raise _unknown()
+            if len(self._looked) >= MOST_UNKNOWN:
                 self._looked.clear()
-            self._looked[task_id] = loop.time()
-            fetching = loop.run_in_executor(self._line, self.collecting.fetch, task_id)
-            self._fetching[task_id] = fetching
-            fetching.add_done_callback(lambda _: self._fetching.pop(task_id, None))
         try:
-            await asyncio.shield(fetching)
+            await self._ask("task", self.collecting.fetch, task_id)
         except InputError as error:
+            self._looked[task_id] = now
             raise Refused("unknown-task", str(error)) from None
         return self.shuffler.tasks[task_id]
+
+    async def _ask(self, kind: str, work: Callable[[bytes], T], task_id: bytes) -> T:
+        """Return what the collector answers; whoever asks for the same meanwhile waits for it."""
+        asked = self._asked.get((kind, task_id))
+        if asked is None:
+            if len(self._asked) >= MOST_ASKED:
+                raise Refused(
+                    "busy", "Too much is asked of the collector; try again.", {"Retry-After": "5"}
+                )
+            asked = asyncio.get_running_loop().run_in_executor(self._askers, work, task_id)
+            self._asked[kind, task_id] = asked
+            asked.add_done_callback(lambda _: self._asked.pop((kind, task_id), None))
+        answer: T = await asyncio.shield(asked)
+        return answer
 
     # ---- the operator ------------------------------------------------------------------------
 
@@ -227,21 +161,23 @@ class Front:
         shown = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
         if not self._operator or not hmac.compare_digest(shown, self._operator.encode()):
             raise Refused("no-token", f"The operator's token, {OPERATOR}, is expected.")
-        counts: dict[str, Any] = {
-            task_id.hex(): self.shuffler.holding.counts(task_id) for task_id in self.shuffler.tasks
-        }
-        return JSONResponse({"problem": self.collecting.problem, "tasks": counts})
+        tasks = await asyncio.to_thread(self.shuffler.told)
+        return JSONResponse({"problem": self.collecting.problem, "tasks": tasks})
 
 
-def make_front(front: Front) -> Starlette:
+def _unknown() -> Refused:
+    return Refused("unknown-task", "There is no task of this id here.")
+
+
+def make_front(front: Front) -> ASGIApp:
     """Return the ASGI app of a shuffler."""
     routes = [
         Route("/v1/tasks/{task_id}", front.task),
-        Route("/v1/tasks/{task_id}/reports", front.upload, methods=["POST"]),
+        Route("/v1/tasks/{task_id}/reports", front.uploads, methods=["POST"]),
         Route("/v1/tasks/{task_id}/question", front.question),
         Route("/v1/counts", front.counts),
         Route("/healthz", front.health),
     ]
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=front.lifespan)
     app.router.redirect_slashes = False
-    return app
+    return front.uploads.before(app)

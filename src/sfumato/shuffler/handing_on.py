@@ -19,13 +19,15 @@ from sfumato.wire.questions import LARGEST as LARGEST_QUESTION
 from sfumato.wire.reading import read_json
 from sfumato.wire.reports import BATCH_TYPE, Batch
 
-__all__ = ["Collecting"]
+__all__ = ["Collecting", "told"]
 
 TIMEOUT: Final = 60.0
 FIRST_WAIT: Final = 0.5
 LONGEST_WAIT: Final = 30.0
 FOR_GOOD: Final = (400, 404, 409, 413, 415)
 """The status codes of a refusal that does not change when the same batch is sent again."""
+MOST_TOLD: Final = 16 << 20
+"""The largest number of bytes of what a shuffler tells its operator."""
 MOMENT: Final = 1.0
 """The number of seconds for which a fetched question is used again."""
 
@@ -144,3 +146,22 @@ def _fates(receipt: Any, n: int) -> Counter[str]:
     if counted + refused.total() != n:
         raise ValueError("the receipt is about another batch")
     return +Counter(counted=counted, refused=refused.total())  # without zeros
+
+
+def told(url: str, operator: str) -> dict[str, Any]:
+    """Return what a shuffler tells its operator; raise InputError if it does not."""
+    headers = {"Authorization": f"Bearer {operator}"}
+    try:
+        status, body = exchange(
+            urlsplit(f"{url.rstrip('/')}/v1/counts"), None, headers, 10.0, MOST_TOLD
+        )
+    except (OSError, HTTPException, ValueError) as error:
+        raise InputError(f"the shuffler at {url} cannot be reached ({str(error)[:120]}).") from None
+    if status == 401:
+        raise InputError(
+            "the shuffler does not know the operator's token; set it as it was started."
+        )
+    if status != 200:
+        raise InputError(f"the shuffler at {url} answered {status}.")
+    answer: dict[str, Any] = read_json(body, "what the shuffler tells")
+    return answer

@@ -1,9 +1,8 @@
 """The shuffler's store: one SQLite file that holds sealed reports until they are handed on.
 
-Nothing about senders is in it: no address, no time, no credential. Reports and ids are sorted by id
-before they are written, and rows have random numbers, so that tables do not show in which order
-uploads came. What is deleted is
-overwritten (``secure_delete``), and the log is emptied after each batch.
+Nothing about senders is in it: no address, no time, no credential. Reports are sorted by id before
+they are written, and rows have random numbers, so that tables do not show in which order uploads
+came. What is deleted is overwritten (``secure_delete``), and the log is emptied after each batch.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from sfumato.wire.sqlite_tables import ANY, BYTES, COUNT, NUMBER, TEXT, Cell, Ta
 __all__ = ["Batched", "Bucket", "Holding"]
 
 APPLICATION: Final = 0x53465348  # "SFSH"
-VERSION: Final = 1
+VERSION: Final = 2
 ROW_BITS: Final = 62
 """The number of bits of the random number of a row; two alike would be refused."""
 
@@ -32,8 +31,6 @@ _TABLES: Final = """
 CREATE TABLE tasks (task_id BLOB PRIMARY KEY, published BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE waiting (row INTEGER PRIMARY KEY, task_id BLOB NOT NULL, key_id INTEGER NOT NULL,
                       period INTEGER NOT NULL, n INTEGER NOT NULL, reports BLOB NOT NULL);
-CREATE TABLE ids (row INTEGER PRIMARY KEY, task_id BLOB NOT NULL, period INTEGER NOT NULL,
-                  ids BLOB NOT NULL);
 CREATE TABLE batches (batch INTEGER PRIMARY KEY, task_id BLOB NOT NULL, key_id INTEGER NOT NULL,
                       period INTEGER NOT NULL, n INTEGER NOT NULL, reports BLOB NOT NULL);
 CREATE TABLE counts (task_id BLOB NOT NULL, fate TEXT NOT NULL, n INTEGER NOT NULL,
@@ -50,7 +47,6 @@ _HELD: Final[dict[str, Cell]] = {
 CELLS: Final[dict[str, dict[str, Cell]]] = {
     "tasks": {"task_id": _TASK, "published": BYTES},
     "waiting": {"row": COUNT, **_HELD},
-    "ids": {"row": COUNT, "task_id": _TASK, "period": NUMBER, "ids": BYTES},
     "batches": {"batch": COUNT, **_HELD},
     "counts": {"task_id": _TASK, "fate": TEXT, "n": COUNT},
 }
@@ -124,6 +120,8 @@ class Holding:
         if not tables:
             marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
             self._db.run_all(f"BEGIN IMMEDIATE; {_TABLES} {marks} COMMIT;")
+        elif (application, version) == (APPLICATION, 1):  # it had the ids in a table of their own
+            self._db.run_all(f"BEGIN; DROP TABLE ids; PRAGMA user_version = {VERSION}; COMMIT;")
         elif (application, version) != (APPLICATION, VERSION):
             raise InputError(f"{self._db.name} is no store of a shuffler of this version.")
         self._db.demand({table: tuple(cells) for table, cells in CELLS.items()})
@@ -151,14 +149,10 @@ class Holding:
 
     # ---- reports -----------------------------------------------------------------------------
 
-    def add(self, arrived: dict[Bucket, tuple[bytes, bytes, int]]) -> None:
-        """Store new reports of some buckets: their ids, the reports themselves and their number."""
+    def add(self, arrived: dict[Bucket, tuple[bytes, int]]) -> None:
+        """Store new reports of some buckets, each with their number."""
         with self._transaction() as db:
-            for bucket, (ids, reports, n) in arrived.items():
-                db.run(
-                    "INSERT INTO ids (row, task_id, period, ids) VALUES (?, ?, ?, ?)",
-                    (secrets.randbits(ROW_BITS), bucket.task_id, bucket.period, ids),
-                )
+            for bucket, (reports, n) in arrived.items():
                 db.run(
                     "INSERT INTO waiting (row, task_id, key_id, period, n, reports) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
@@ -166,16 +160,23 @@ class Holding:
                 )
                 self._count(bucket.task_id, "acknowledged", n)
 
-    def ids(self, task_id: bytes, period: int) -> list[bytes]:
-        """Return the ids of all reports of a period so far, many at a time."""
+    def came(self, task_id: bytes, period: int) -> list[bytes]:
+        """Return all reports of a period that wait, under any key, many at a time."""
         rest = "WHERE task_id = ? AND period = ?"
-        return [row[0] for row in self._read("ids", "ids", rest, task_id, period)]
+        return [row[0] for row in self._read("waiting", "reports", rest, task_id, period)]
 
     def waiting(self) -> Counter[Bucket]:
         """Return how many reports wait in each bucket."""
         total: Counter[Bucket] = Counter()
         for *bucket, n in self._read("waiting", "task_id, key_id, period, n"):
             total[Bucket(*bucket)] += n
+        return total
+
+    def leaving(self) -> Counter[bytes]:
+        """Return how many reports of each task are on their way, in batches."""
+        total: Counter[bytes] = Counter()
+        for task_id, n in self._read("batches", "task_id, n"):
+            total[task_id] += n
         return total
 
     def reports(self, bucket: Bucket) -> bytes:
@@ -217,12 +218,6 @@ class Holding:
             db.run("DELETE FROM batches WHERE batch = ?", (batch.number,))
             for fate, n in fates.items():
                 self._count(batch.bucket.task_id, fate, n)
-        self._empty_log()
-
-    def forget_ids(self, task_id: bytes, until: int) -> None:
-        """Erase the ids of periods up to and including ``until``, whose reports are refused now."""
-        with self._transaction() as db:
-            db.run("DELETE FROM ids WHERE task_id = ? AND period <= ?", (task_id, until))
         self._empty_log()
 
     # ---- counts ------------------------------------------------------------------------------

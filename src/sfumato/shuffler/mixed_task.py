@@ -54,6 +54,16 @@ class MixedTask:
         """The task's id."""
         return self.published.task_id
 
+    @property
+    def title(self) -> str:
+        """The title, as the collector has written it."""
+        return str(self.published.spec.get("title", ""))
+
+    @cached_property
+    def periods(self) -> int:
+        """The number of periods."""
+        return int(self.published.spec["periods"])
+
     @cached_property
     def min_batch(self) -> int:
         """The smallest number of reports that leave together.

@@ -12,7 +12,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from threading import Lock
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class Crowded(SfumatoError):
     """There is no room for more reports until a period is over."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Taken:
     """An upload that has been read: its task, key, reports, and the receipt to fill in."""
 
@@ -48,12 +49,20 @@ class Taken:
     receipt: Receipt
 
 
+_Marks = tuple[bytes, int, bytes]
+"""What the reports of a bucket have in common: task, number of the key, and period as encoded."""
+
+
 class _Arrived(NamedTuple):
     """What came for a bucket: why it is not taken, the ids so far, and the new reports."""
 
+    bucket: Bucket
     reason: str
     seen: set[bytes]
     reports: list[bytes]
+
+
+_ByMarks = dict[_Marks, _Arrived]
 
 
 class Shuffler:
@@ -89,24 +98,25 @@ class Shuffler:
         self._rng = rng or secure()
         self._most_ids = most_ids
         self._seen: dict[tuple[bytes, int], set[bytes]] = {}
-        self._over: dict[bytes, int] = {}
         self.tasks: dict[bytes, MixedTask] = {}
         self._keys: dict[bytes, set[int]] = {}
+        self._learning = Lock()
         for task_id, encoded in holding.tasks().items():
             task = MixedTask.of(Published.parse(encoded), here, collector)
             self.tasks[task_id], self._keys[task_id] = task, {task.key_id}
 
     def learn(self, published: Published) -> MixedTask:
         """Take over a task, or its newer key, from the collector; raise InputError if it is bad."""
-        known = self.tasks.get(published.task_id)
-        if known is None:
-            task = MixedTask.of(published, self.here, self.collector)
-        else:
-            task = known.renewed(published)
-        if known is None or task.published != known.published:
-            self.holding.keep_task(task.task_id, task.published.encode())
-            self.tasks[task.task_id] = task
-            self._keys.setdefault(task.task_id, set()).add(task.key_id)
+        with self._learning:
+            known = self.tasks.get(published.task_id)
+            if known is None:
+                task = MixedTask.of(published, self.here, self.collector)
+            else:
+                task = known.renewed(published)
+            if known is None or task.published != known.published:
+                self.holding.keep_task(task.task_id, task.published.encode())
+                self._keys.setdefault(task.task_id, set()).add(task.key_id)
+                self.tasks[task.task_id] = task
         return task
 
     # ---- taking ------------------------------------------------------------------------------
@@ -134,7 +144,7 @@ class Shuffler:
 
         Only one thread may call this at a time. If it raises, nothing has been stored.
         """
-        arrived: dict[Bucket, _Arrived] = {}
+        arrived: _ByMarks = {}
         now = self.clock()
         self._make_room(uploads)
         counts = [
@@ -142,8 +152,8 @@ class Shuffler:
             for taken in uploads
         ]
         try:
-            if arrived:
-                new = {bucket: each.reports for bucket, each in arrived.items() if each.reports}
+            new = {each.bucket: each.reports for each in arrived.values() if each.reports}
+            if new:
                 self.holding.add({bucket: _packed(reports) for bucket, reports in new.items()})
         except BaseException:
             for each in arrived.values():
@@ -175,38 +185,57 @@ class Shuffler:
         """Return the number of ids of open periods in memory."""
         return sum(map(len, self._seen.values()))
 
-    def _sort_in(
-        self, taken: Taken, arrived: dict[Bucket, _Arrived], now: float
-    ) -> tuple[int, int]:
+    def told(self) -> dict[str, Any]:
+        """Return what its operator may know of each task: what became of how many reports."""
+        waiting, leaving, now = self.holding.waiting(), self.holding.leaving(), self.clock()
+        held: Counter[bytes] = Counter()
+        for bucket, n in waiting.items():
+            held[bucket.task_id] += n
+        return {
+            task_id.hex(): {
+                "title": task.title,
+                "period": task.begun(now),
+                "periods": task.periods,
+                "min_batch": task.min_batch,
+                "waiting": held[task_id],
+                "leaving": leaving[task_id],
+                "counts": self.holding.counts(task_id),
+            }
+            for task_id, task in list(self.tasks.items())
+        }
+
+    def _sort_in(self, taken: Taken, arrived: _ByMarks, now: float) -> tuple[int, int]:
         """Put the new reports of an upload into their buckets; return how many are new and not."""
-        task, accepted, repeated = taken.task, 0, 0
+        task_id, key_id, accepted = taken.task.task_id, taken.key_id, 0
         for index, report in enumerate(taken.reports):
-            period = int.from_bytes(report[ID_BYTES:_FRONT], "little")
-            bucket = Bucket(task.task_id, taken.key_id, period)
-            there = arrived.get(bucket)
+            marks = (task_id, key_id, report[ID_BYTES:_FRONT])
+            there = arrived.get(marks)
             if there is None:
-                reason = _refusal(task, period, now)
-                seen = set() if reason else self._ids(task.task_id, period)
-                there = arrived[bucket] = _Arrived(reason, seen, [])
+                there = arrived[marks] = self._begun(taken.task, marks, now)
             if there.reason:
                 taken.receipt.refused.append((index, there.reason))
                 continue
             name = report[:ID_BYTES]
-            if name in there.seen:
-                repeated += 1
-                continue
-            there.seen.add(name)
-            there.reports.append(report)
-            accepted += 1
-        return accepted, repeated
+            if name not in there.seen:
+                there.seen.add(name)
+                there.reports.append(report)
+                accepted += 1
+        return accepted, len(taken.reports) - accepted - len(taken.receipt.refused)
 
-    def _ids(self, task_id: bytes, period: int) -> set[bytes]:
+    def _begun(self, task: MixedTask, marks: _Marks, now: float) -> _Arrived:
+        """Return what has come for a bucket so far: nothing new."""
+        bucket = Bucket(*marks[:2], int.from_bytes(marks[2], "little"))
+        reason = _refusal(task, bucket.period, now)
+        return _Arrived(bucket, reason, set() if reason else self._ids(task, bucket.period), [])
+
+    def _ids(self, task: MixedTask, period: int) -> set[bytes]:
         """Return the ids of a period's reports so far, read from the store the first time."""
-        key = (task_id, period)
+        key = (task.task_id, period)
         if key not in self._seen:
-            blobs = self.holding.ids(task_id, period)
             self._seen[key] = {
-                blob[at : at + ID_BYTES] for blob in blobs for at in range(0, len(blob), ID_BYTES)
+                blob[at : at + ID_BYTES]
+                for blob in self.holding.came(*key)
+                for at in range(0, len(blob), task.report_bytes)
             }
         return self._seen[key]
 
@@ -226,14 +255,9 @@ class Shuffler:
                 self.holding.expire(bucket, n)
             else:
                 self.holding.batch(bucket, self._mixed(task, self.holding.reports(bucket)))
-        for task in self.tasks.values():
-            over = task.over(now)
-            if over > self._over.get(task.task_id, 0):
-                self.holding.forget_ids(task.task_id, over)
-                self._over[task.task_id] = over
-                for key in list(self._seen):
-                    if key[0] == task.task_id and key[1] <= over:
-                        del self._seen[key]
+        for key in list(self._seen):  # reports of these periods are refused now
+            if key[1] <= self.tasks[key[0]].over(now):
+                del self._seen[key]
 
     def _mixed(self, task: MixedTask, reports: bytes) -> list[tuple[int, bytes]]:
         """Return reports in random order, cut into as few batches as possible, alike in size."""
@@ -245,7 +269,7 @@ class Shuffler:
 
 def _refusal(task: MixedTask, period: int, now: float) -> str:
     """Return why reports of a period are not taken now; empty if they are."""
-    if not 1 <= period <= task.published.spec["periods"]:
+    if not 1 <= period <= task.periods:
         return "invalid"
     if period > task.published.periods:
         return "stale"
@@ -254,8 +278,6 @@ def _refusal(task: MixedTask, period: int, now: float) -> str:
     return "stale" if period <= task.over(now) else ""
 
 
-def _packed(reports: list[bytes]) -> tuple[bytes, bytes, int]:
-    """Return the ids and the reports of a bucket, sorted by id, and their number."""
-    ordered = sorted(reports)
-    ids = b"".join(report[:ID_BYTES] for report in ordered)
-    return ids, b"".join(ordered), len(ordered)
+def _packed(reports: list[bytes]) -> tuple[bytes, int]:
+    """Return the reports of a bucket, sorted by id, and their number."""
+    return b"".join(sorted(reports)), len(reports)

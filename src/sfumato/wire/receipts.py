@@ -22,7 +22,7 @@ REASONS: Final = (
 """The reasons for refusing a report; these names never change."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Receipt:
     """The result of a batch.
 

@@ -162,7 +162,9 @@ class Batch:
         For a few reports this is much faster than an array. Raises ReportError unless the bytes
         are exactly one batch.
         """
-        task_id, key_id, _ = cls._whole(body, size)
+        task_id, key_id, count = cls._whole(body, size)
+        if count == 1:
+            return task_id, key_id, [body[_HEAD.size :]]
         return task_id, key_id, [body[at : at + size] for at in range(_HEAD.size, len(body), size)]
 
     @classmethod
