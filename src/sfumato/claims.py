@@ -76,8 +76,13 @@ class Claim:
             except BaseException:
                 _unlock(held, lock)
                 raise
-            _CLAIMED[identity] = held
+            _CLAIMED[identity] = self._held = held
         self._end = weakref.finalize(self, _release, identity, held, lock, os.getpid())
+
+    @property
+    def descriptor(self) -> int:
+        """The open file that holds the claim, also for a process that inherits it."""
+        return self._held
 
     def release(self) -> None:
         """Release the file; everything that was opened of it must be closed before."""

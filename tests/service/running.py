@@ -58,6 +58,8 @@ class Running:
         said = ""
         while not said.endswith("\n}\n"):  # the end of its first words
             line = self._process.stdout.readline()
+            if not line:
+                self._wait()
             assert line, "the collector did not start"
             said += line
         self.url: str = json.loads(said)["url"]

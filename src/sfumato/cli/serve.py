@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,8 +17,11 @@ from sfumato.cli.command import Result, show
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
-    from sfumato.service.collector import Collector
+    from socket import socket
+
+    from sfumato.service.assembly import ServicePlan
     from sfumato.store import Store
+    from sfumato.store.report_tables import ReportTables
 
 __all__ = ["serve"]
 
@@ -52,6 +56,8 @@ class ServeOptions:
     """An address or network of a proxy that is believed when it says for whom it asks."""
     key_secret_file: Path | None = None
     """A file with the secret that wraps the private keys of tasks; otherwise SFUMATO_KEY_SECRET."""
+    workers: Annotated[int, typer.Option(min=1, max=64)] = 1
+    """The number of processes that share the work, behind one address."""
     new_tokens: bool = False
     """Replace the tokens of operator and analyst."""
     as_json: bool = False
@@ -70,36 +76,55 @@ def serve(asked: ServeOptions) -> None:
 
     Example:  sfumato serve --store collector.db
     """
-    from sfumato.service.asgi import Service, make_app
-    from sfumato.service.collector import Collector
-    from sfumato.service.key_wrapping import KeyWrapping
-    from sfumato.store.store_addresses import open_store
+    from sfumato.service.assembly import ServicePlan
+    from sfumato.store.store_addresses import claimed_for_workers, open_store
     from sfumato.web import logs
     from sfumato.web.serving import listening
-    from sfumato.web.serving import serve as run
 
     url, host = asked.url, asked.host
     if url is not None and not url.startswith(("http://", "https://")):
         raise InputError(f"--url is {url!r}; an address with http:// or https:// is expected.")
-    with closing(open_store(asked.store)) as opened:
+    with ExitStack() as stack:
+        held: tuple[int, ...] = ()
+        if asked.workers > 1:
+            held = stack.enter_context(claimed_for_workers(asked.store))
+        opened = stack.enter_context(closing(open_store(asked.store, claimed=asked.workers > 1)))
         fresh = _tokens(opened, renew=asked.new_tokens)
-        sock = listening(host, asked.port)
+        sock = stack.enter_context(listening(host, asked.port))
         name = f"[{host}]" if ":" in host else host
         here = f"http://{name}:{sock.getsockname()[1]}"
         base = (url or here).rstrip("/")
-        wrapping = KeyWrapping.of(asked.key_secret_file)
-        collector = Collector(opened, base, wrapping=wrapping)
-        service = Service(
-            collector,
-            rate=asked.rate,
-            proxies=asked.trusted_proxy,
-            store_file=opened.file,
+        secret = asked.key_secret_file
+        plan = ServicePlan(
+            asked.store, base, asked.rate, asked.trusted_proxy, str(secret) if secret else None
         )
         logs.to_stderr()
-        lost = _elsewhere(collector, base)
-        bare = [] if wrapping.wraps else [UNWRAPPED]
-        ready = partial(_say, asked, opened.name, here, fresh, [*bare, *lost])
-        run(make_app(service), sock, ready, service.bell.stop)
+        bare = [] if plan.wrapping.wraps else [UNWRAPPED]
+        warnings = [*bare, *_elsewhere(opened, base)]
+        ready = partial(_say, asked, opened.name, here, fresh, warnings)
+        _run(plan, opened, sock, asked.workers, held, ready)
+
+
+def _run(
+    plan: ServicePlan,
+    opened: ReportTables,
+    sock: socket,
+    workers: int,
+    held: tuple[int, ...],
+    ready: Callable[[], None],
+) -> None:
+    """Serve in this process, or in several that it starts."""
+    if workers > 1:
+        from sfumato.service.supervisor import Supervisor
+
+        opened.close()
+        Supervisor(plan, sock, workers, held).run(ready)
+        return
+    from sfumato.service.asgi import make_app
+    from sfumato.web.serving import serve as run
+
+    service = plan.service(opened)
+    run(make_app(service), sock, ready, service.bell.stop)
 
 
 def _tokens(store: Store, *, renew: bool) -> dict[str, str]:
@@ -117,16 +142,23 @@ def _tokens(store: Store, *, renew: bool) -> dict[str, str]:
     return fresh
 
 
-def _elsewhere(collector: Collector, base: str) -> list[str]:
+def _elsewhere(store: Store, base: str) -> list[str]:
     """Return a sentence for each task whose devices send to another address than this one."""
-    return [
-        f"Devices of {running.published.spec['title']!r} send to {running.published.endpoint}, "
-        f"which is not {base}: they come here only if that address leads here (--url says so)."
-        for running in collector.running_tasks.values()
-        if not running.is_over
-        and not running.is_mixed
-        and not running.published.endpoint.startswith(f"{base}/")
-    ]
+    from sfumato.streams.amplification import requirement
+    from sfumato.wire.published import Published
+
+    sentences = []
+    for stored in store.tasks():
+        published = Published.parse(stored.published)
+        spec, where = published.spec, published.endpoint
+        last = spec["periods"] if stored.last_period is None else stored.last_period
+        if stored.closed >= last or not where or where.startswith(f"{base}/") or requirement(spec):
+            continue
+        sentences.append(
+            f"Devices of {spec['title']!r} send to {where}, which is not {base}: they come here "
+            "only if that address leads here (--url says so)."
+        )
+    return sentences
 
 
 def _say(

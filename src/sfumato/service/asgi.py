@@ -26,6 +26,7 @@ from sfumato.service import answer_formats, openapi
 from sfumato.service.access import Access
 from sfumato.service.closing_watch import ClosingWatch
 from sfumato.service.collector import Collector, TooFew
+from sfumato.service.crew import Crew
 from sfumato.service.edge import Edge
 from sfumato.service.event_stream import Bell, stream
 from sfumato.service.intake import MOST_REPORTS, Intake
@@ -76,6 +77,8 @@ class Service:
         Addresses or networks of the proxies that are believed when they say for whom they ask.
     store_file
         The file of the store, if it is one; it is looked after.
+    crew
+        All workers of the collector, if this is one of several.
 
     """
 
@@ -86,6 +89,7 @@ class Service:
         waiting: int = MOST_REPORTS,
         proxies: Sequence[str] = (),
         store_file: Path | None = None,
+        crew: Crew | None = None,
     ) -> None:
         self.collector = collector
         self.metrics = CollectorMetrics(collector)
@@ -107,7 +111,8 @@ class Service:
             rate=self.rate,
             metrics=self.metrics,
         )
-        self.office = Office(collector, self.writer, self.access)
+        self.crew = crew or Crew()
+        self.office = Office(collector, self.writer, self.access, self.crew)
         self.bell = Bell()
         # Answers may take long, and must not delay reports.
         self._desks = ThreadPoolExecutor(DESKS, "desk")
@@ -118,6 +123,21 @@ class Service:
         self.pages = Pages(self, self._readable, self._asked)
         self._watch = ClosingWatch(collector, self.writer, self.metrics, self.bell)
         self._tasks: list[asyncio.Task[None]] = []
+        self._join()
+
+    def _join(self) -> None:
+        """Become one of the crew."""
+        self.crew.figures = self.metrics.figures
+        self.crew.troubles = lambda: self.health.troubles
+        self.crew.look = self._catch_up
+        self.metrics.together = self.crew.together
+        for name, is_up in self.crew.ups:
+            self.metrics.worker_up(name, is_up)
+
+    async def _catch_up(self) -> None:
+        """Take over what another worker has changed a moment ago."""
+        await asyncio.to_thread(self.access.refresh)
+        await self._watch.look()
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -125,7 +145,7 @@ class Service:
         del app
         self.writer.start()
         self.intake.start()
-        for running in self.collector.running_tasks.values():
+        for running in self.collector.running_tasks.values() if self.crew.is_first else ():
             for first, last in running.gaps:
                 log().warning(
                     "periods may lack reports, as the store was put in place from a backup",
@@ -133,7 +153,8 @@ class Service:
                     first=first,
                     last=last,
                 )
-        self._tasks = [asyncio.create_task(work) for work in (self._watch.run(), self._look())]
+        works = (self._watch.run(), self._look(), self.crew.run())
+        self._tasks = [asyncio.create_task(work) for work in works]
         try:
             yield
         finally:
@@ -194,6 +215,7 @@ class Service:
                 running = await self._published(request, asked)
             except (InputError, ConfigurationError) as error:
                 raise Refused("not-a-task", str(error)) from None
+        await self.crew.tell()
         log().info("task published", task=running.name)
         address = {"Location": f"/v1/tasks/{running.name}"}
         return JSONResponse(asdict(running.summary), 201, headers=address)
@@ -201,6 +223,7 @@ class Service:
     async def metrics_text(self, request: Request) -> Response:
         """Return the metrics in the text format of Prometheus."""
         self.access.need(request, "analyst")
+        await self.crew.ask()
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
 
     # ---- analysts ----------------------------------------------------------------------------
@@ -243,10 +266,11 @@ class Service:
         del request
         if not (self.writer.is_alive and self.intake.is_alive) or self.bell.stopping:
             raise Refused("busy", "Nothing can be written now.", {"Retry-After": "5"})
-        troubles = await asyncio.to_thread(self.health.look)
-        if troubles:
+        own = await asyncio.to_thread(self.health.look)
+        if troubles := [*own, *self.crew.troubles_of_others()]:
             raise Refused("busy", f"{'; '.join(troubles)}.".capitalize(), {"Retry-After": "5"})
-        return JSONResponse({"status": "ready"})
+        down = [f"worker {name}" for name in self.crew.down()]
+        return JSONResponse({"status": "ready", **({"down": down} if down else {})})
 
     async def document(self, request: Request) -> Response:
         """Return the OpenAPI document."""

@@ -67,6 +67,10 @@ class ClosingWatch:
                 continue
             await asyncio.sleep(min(max(self._soonest(), SHORTEST), LONGEST))
 
+    async def look(self) -> None:
+        """Take over at once what another process has changed."""
+        await self._close()
+
     def stop(self) -> None:
         """Wait until what is closing now has closed."""
         self._thread.shutdown(cancel_futures=True)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter as Counts
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from sfumato.service.collector import Collector
+from sfumato.service.joined_metrics import Figures
 from sfumato.service.running_task import RunningTask
 from sfumato.wire.receipts import REASONS, Receipt
 
 __all__ = ["CollectorMetrics"]
+
+NOT_STRANGE: Final = ("too-many", "busy")
+"""Problems of uploads that say nothing about who sent them."""
+OWN_REASONS: Final = frozenset(REASONS) - {"wrong_task"}
+"""The reasons for which a report of a task is refused."""
 
 
 class CollectorMetrics:
@@ -53,9 +60,11 @@ class CollectorMetrics:
         tasks.set_function(
             lambda: sum(not running.is_over for running in collector.running_tasks.values())
         )
-        self._refused: dict[bytes, Counts[str]] = {}
-        self.strangers: Counts[str] = Counts()
-        """Counts of refused uploads that belong to no task, by reason, since the start."""
+        self._workers = self._gauge(
+            "worker_up", "1 while a worker gives signs of life, 0 if it is down.", "worker"
+        )
+        self.together: Callable[[], Figures] = self.figures
+        """Returns the metrics of all workers of the collector, as far as they are known here."""
 
     def _counter(self, name: str, words: str, *labels: str) -> Counter:
         return Counter(f"sfumato_{name}", words, labels, registry=self.registry)
@@ -65,6 +74,10 @@ class CollectorMetrics:
 
     def _times(self, name: str, words: str) -> Histogram:
         return Histogram(f"sfumato_{name}", words, registry=self.registry)
+
+    def worker_up(self, name: str, is_up: Callable[[], float]) -> None:
+        """Show whether a worker gives signs of life."""
+        self._workers.labels(name).set_function(is_up)
 
     def received(self, running: RunningTask, receipts: Iterable[Receipt]) -> None:
         """Count the reports of some uploads by what became of them."""
@@ -78,21 +91,36 @@ class CollectorMetrics:
             if n:
                 self._reports.labels(outcome).inc(n)
                 self._by_task.labels(running.name, outcome).inc(n)
-        reasons = Counts({reason: counts[reason] for reason in REASONS if counts[reason]})
-        self.strangers.update(wrong_task=reasons.pop("wrong_task", 0))
-        self._refused.setdefault(running.task_id, Counts()).update(reasons)
 
     def turned_away(self, problem: str) -> None:
         """Count an upload that was refused as a whole, by the name of the problem."""
         self._uploads.labels(problem).inc()
         if problem == "too-many":
             self.busy.inc()
-        elif problem != "busy":
-            self.strangers[problem] += 1
+
+    @property
+    def strangers(self) -> Counts[str]:
+        """Counts of refused uploads that belong to no task, by reason, since the start."""
+        together, counts = self.together(), Counts[str]()
+        for labels, n in together.totals("sfumato_refused_uploads_total"):
+            if labels["problem"] not in NOT_STRANGE:
+                counts[labels["problem"]] += int(n)
+        for labels, n in together.totals("sfumato_reports_total"):
+            if labels["outcome"] == "wrong_task" and n:
+                counts["wrong_task"] += int(n)
+        return counts
+
+    def refusals(self) -> dict[str, Counts[str]]:
+        """Return how many reports of each task were refused since the start, by task and reason."""
+        counts: dict[str, Counts[str]] = {}
+        for labels, n in self.together().totals("sfumato_task_reports_total"):
+            if labels["outcome"] in OWN_REASONS:
+                counts.setdefault(labels["task"], Counts())[labels["outcome"]] += int(n)
+        return counts
 
     def refused(self, running: RunningTask) -> Counts[str]:
         """Return how many reports of a task were refused since the start, by reason."""
-        return self._refused.get(running.task_id, Counts())
+        return self.refusals().get(running.name, Counts())
 
     def committed(self, batches: int, seconds: float) -> None:
         """Count a group commit."""
@@ -109,10 +137,14 @@ class CollectorMetrics:
         self._closed.inc(periods)
         self._settling.observe(seconds)
 
-    def text(self) -> bytes:
-        """Return all metrics in the text format of Prometheus."""
+    def figures(self) -> Figures:
+        """Return the metrics of this process."""
         now = self._collector.clock()
         for running in list(self._collector.running_tasks.values()):
             lag = 0.0 if running.is_over else max(0.0, now - running.next_at)
             self._lag.labels(running.name).set(lag)
-        return generate_latest(self.registry)
+        return Figures.of(self.registry)
+
+    def text(self) -> bytes:
+        """Return all metrics in the text format of Prometheus."""
+        return generate_latest(self.together())

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.service.access import ROLES, Access, new_token, role_of_task, set_token
 from sfumato.service.collector import Collector
+from sfumato.service.crew import Crew
 from sfumato.service.running_task import RunningTask
 from sfumato.service.writer import Writer
 from sfumato.web.logs import log
@@ -31,6 +32,8 @@ class Office:
     """The thread that changes them."""
     access: Access
     """The tokens."""
+    crew: Crew
+    """The workers, which learn of each change before the operator has the answer."""
 
     async def login(self, request: Request) -> Response:
         """Ask a browser for a token, which it then sends everywhere; lead on to the list of tasks.
@@ -71,7 +74,6 @@ class Office:
             await self._written(partial(set_token, self.collector.store, role, token))
             answer = {"task_id": running.name, "name": name, "token": token}
             log().info("token given", task=running.name, reader=name)
-        self.access.refresh()
         return JSONResponse(answer, 200 if request.method == "DELETE" else 201)
 
     async def end(self, request: Request) -> Response:
@@ -98,7 +100,6 @@ class Office:
         running = self._task(request)
         _need_confirmed(request, running, "Nothing of a deleted task comes back")
         await self._written(partial(self.collector.delete, running))
-        self.access.refresh()
         log().info("task deleted", task=running.name)
         return JSONResponse({"task_id": running.name})
 
@@ -110,7 +111,10 @@ class Office:
             raise Refused("unknown-task", str(error)) from None
 
     async def _written(self, work: Callable[[], object]) -> object:
-        return await asyncio.wrap_future(self.writer.call(work))
+        done = await asyncio.wrap_future(self.writer.call(work))
+        self.access.refresh()
+        await self.crew.tell()
+        return done
 
 
 def _need_confirmed(request: Request, running: RunningTask, why: str) -> None:

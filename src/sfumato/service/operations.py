@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from sfumato.core.duration import ago
 from sfumato.pages.moments import clock
 from sfumato.pages.operator_page import Concern, Fact, OperatorTable, OperatorView
 from sfumato.service.intake import MOST_REPORTS
+from sfumato.service.joined_metrics import Samples
 from sfumato.service.running_task import RunningTask
 from sfumato.service.task_subject import counted_words
 
 if TYPE_CHECKING:  # avoids a circular import
     from sfumato.service.asgi import Service
 
-__all__ = ["Operations", "Samples"]
+__all__ = ["Operations"]
 
 PULSE: Final = 60.0
 """The number of seconds over which rates are averaged."""
@@ -43,7 +44,7 @@ KNOWN: Final = (
     *("sfumato_reports", "sfumato_commit_seconds", "sfumato_commit_batches"),
     *("sfumato_turned_away", "sfumato_periods_closed", "sfumato_reports_waiting"),
     *("sfumato_ids_in_memory", "sfumato_tasks", "sfumato_task_reports", "sfumato_refused_uploads"),
-    *("sfumato_upload_seconds", "sfumato_settle_seconds", "sfumato_ready"),
+    *("sfumato_upload_seconds", "sfumato_settle_seconds", "sfumato_ready", "sfumato_worker_up"),
 )
 """The metrics that have a place of their own on the page."""
 
@@ -68,46 +69,6 @@ CAUSES: Final = {
 """What each reason for a refusal hints at."""
 
 
-@dataclass(frozen=True)
-class Samples:
-    """The metrics of a registry at one moment, by name and labels."""
-
-    at: float
-    values: Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
-    words: Mapping[str, str]
-
-    @classmethod
-    def of(cls, registry: Any, at: float) -> Samples:
-        """Return what a registry of Prometheus has."""
-        values: dict[str, list[tuple[Mapping[str, str], float]]] = {}
-        words = {}
-        for family in registry.collect():
-            words[family.name] = family.documentation
-            for sample in family.samples:
-                if not sample.name.endswith("_created"):
-                    values.setdefault(sample.name, []).append((sample.labels, sample.value))
-        return cls(at, values, words)
-
-    def total(self, name: str, **labels: str) -> float:
-        """Return the sum of the samples of a name that have these labels."""
-        return sum(
-            value
-            for own, value in self.values.get(name, ())
-            if all(own.get(label) == text for label, text in labels.items())
-        )
-
-    def quantile(self, name: str, share: float) -> float | None:
-        """Return an upper bound of a quantile of a histogram; None if nothing was observed."""
-        buckets: dict[float, float] = {}
-        for labels, count in self.values.get(f"{name}_bucket", ()):
-            end = float(labels["le"])
-            buckets[end] = buckets.get(end, 0.0) + count
-        most = max(buckets.values(), default=0.0)
-        if not most:
-            return None
-        return min(end for end, count in buckets.items() if count >= share * most)
-
-
 @dataclass
 class Operations:
     """Looks at a service; each look remembers what rates are made of."""
@@ -120,7 +81,7 @@ class Operations:
     def look(self) -> OperatorView:
         """Return what an operator should know now."""
         now = time.monotonic()
-        sample = Samples.of(self.service.metrics.registry, now)
+        sample = Samples.of(self.service.metrics.together(), now)
         while len(self.looks) > 1 and self.looks[1].at < now - PULSE:
             self.looks.popleft()
         earlier = self.looks[0] if self.looks else Samples(self.steady, {}, {})
@@ -182,7 +143,14 @@ def _concerns(
         "Nothing can be written; every upload is told to come back.",
         "Start the collector again; look at the last lines of its log first.",
     )
-    troubles = service.health.troubles
+    down = service.crew.down()
+    yield Concern(
+        "A worker is down",
+        bool(down),
+        f"{_numbered(down)} gave no sign of life for some seconds; the others take its work.",
+        "It is started again by itself; look at the last lines of its log if this lasts.",
+    )
+    troubles = [*service.health.troubles, *service.crew.troubles_of_others()]
     yield Concern(
         "Reports are not taken",
         bool(troubles),
@@ -325,8 +293,9 @@ def _behind(running: RunningTask, service: Service) -> float:
 def _tasks(tasks: Sequence[RunningTask], service: Service) -> OperatorTable:
     """Return what is refused of each task, and how late it is."""
     rows = []
+    refusals = service.metrics.refusals()
     for running in tasks[:LISTED]:
-        refused = service.metrics.refused(running)
+        refused = refusals.get(running.name, Counter())
         behind = _behind(running, service)
         rows.append(
             (
@@ -389,6 +358,11 @@ def _others(sample: Samples) -> OperatorTable:
             rows.append((words, which, f"{value:,.6g}", about))
     head = ("Metric", "Of", "Value", "What it is")
     return OperatorTable("Everything else that is counted", head, rows, "Nothing else.")
+
+
+def _numbered(workers: Sequence[int]) -> str:
+    """Return the numbers of some workers in words."""
+    return f"worker {', '.join(map(str, workers))}".capitalize()
 
 
 def _bytes(count: float) -> str:

@@ -28,7 +28,7 @@ try:
 except ImportError:  # not a Unix system
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["SQLiteStore"]
+__all__ = ["SQLiteStore", "closing_lock", "unopened"]
 
 PATIENCE: Final = 30.0
 """The longest time, in seconds, for which a transaction waits for those of other workers."""
@@ -78,7 +78,7 @@ class SQLiteStore(TaskLives):
             if not claimed:
                 self._claim = Claim(path)
         except OSError as error:
-            raise _unopened(path, error) from error
+            raise unopened(path, error) from error
         try:
             self._tables = self._open()
             try:
@@ -97,7 +97,7 @@ class SQLiteStore(TaskLives):
                 self._path, isolation_level=None, check_same_thread=False, timeout=PATIENCE
             )
         except sqlite3.Error as error:
-            raise _unopened(self._path, error) from error
+            raise unopened(self._path, error) from error
         tables = Tables(connection, self.name)
         try:
             for setting in ("journal_mode = WAL", "synchronous = FULL"):
@@ -139,7 +139,7 @@ class SQLiteStore(TaskLives):
         if self._claim is not None:  # there are no others
             yield True
             return
-        held = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        held = os.open(closing_lock(self._path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -149,10 +149,6 @@ class SQLiteStore(TaskLives):
                 yield True
         finally:
             os.close(held)
-
-    @property
-    def _lock_file(self) -> Path:
-        return self._path.with_name(f"{self._path.name}.closing")
 
     @contextmanager
     def _erasing(self) -> Iterator[Database]:
@@ -173,11 +169,17 @@ class SQLiteStore(TaskLives):
             self._tables.connection.close()
             self._reader_tables.connection.close()
             if self._claim is not None:
-                self._lock_file.unlink(missing_ok=True)  # of workers that were killed
+                closing_lock(self._path).unlink(missing_ok=True)  # of workers that were killed
                 self._claim.release()
 
 
-def _unopened(path: str | Path, error: Exception) -> InputError:
+def closing_lock(path: Path) -> Path:
+    """Return the file whose lock the worker has that closes periods."""
+    return path.with_name(f"{path.name}.closing")
+
+
+def unopened(path: str | Path, error: Exception) -> InputError:
+    """Return the error of a file that cannot be opened."""
     return InputError(
         f"{path} cannot be opened ({error}); a file in a folder that can be written is expected."
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from sfumato.claims import Claim
 from sfumato.store.report_tables import ReportTables
-from sfumato.store.sqlite import SQLiteStore
+from sfumato.store.sqlite import SQLiteStore, closing_lock, unopened
 
-__all__ = ["is_database", "open_store"]
+__all__ = ["claimed_for_workers", "is_database", "open_store"]
 
 
 def is_database(address: str | Path) -> bool:
@@ -38,3 +41,24 @@ def open_store(address: str | Path, *, claimed: bool = False) -> ReportTables:
     from sfumato.store.postgres import PostgresStore  # noqa: PLC0415 -- it needs an extra
 
     return PostgresStore(str(address))
+
+
+@contextmanager
+def claimed_for_workers(address: str | Path) -> Iterator[tuple[int, ...]]:
+    """Claim the file of a store for several processes, which then open it as ``claimed``.
+
+    Gives the descriptors that these must inherit, so that the file stays claimed until the last of
+    them has ended; a database needs none.
+    """
+    if is_database(address):
+        yield ()
+        return
+    try:
+        claim = Claim(address)
+    except OSError as error:
+        raise unopened(address, error) from error
+    try:
+        yield (claim.descriptor,)
+    finally:
+        closing_lock(Path(address)).unlink(missing_ok=True)
+        claim.release()

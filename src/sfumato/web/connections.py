@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from httptools import HttpParserError
@@ -51,10 +52,15 @@ class OpenConnections:
     ----------
     most
         The largest number of connections.
+    ended
+        Called for each connection that has ended, also if there was no room for it.
 
     """
 
-    def __init__(self, most: int = MOST_CONNECTIONS) -> None:
+    def __init__(
+        self, most: int = MOST_CONNECTIONS, ended: Callable[[], None] = lambda: None
+    ) -> None:
+        self.ended = ended
         self._room = Room(most)
         self._open: set[_Seat] = set()
         self._idle: dict[str, OrderedDict[_Seat, None]] = {}
@@ -135,6 +141,7 @@ class Connection(HttpToolsProtocol):
         """Leave the others."""
         self.has_left = True
         self.others.leave(self)
+        self.others.ended()
         super().connection_lost(exc)
 
     def close_now(self) -> None:

@@ -90,11 +90,17 @@ class _OfLibraries(logging.Handler):
         write(record.name, problem=record.getMessage().strip()[:200], **kind)
 
 
-def to_stderr() -> None:
-    """Write events to stderr, as lines of JSON."""
+def to_stderr(worker: int = 0) -> None:
+    """Write events to stderr, as lines of JSON; with a number, each names the worker."""
+
+    def named(_: Any, name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        del name
+        return {**event, "worker": worker} if worker else event
+
     structlog.configure(
         processors=[
             Throttle(),
+            named,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.JSONRenderer(),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import resource
+import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -16,7 +19,7 @@ from starlette.types import ASGIApp
 from sfumato.errors import InputError
 from sfumato.web.connections import MOST_CONNECTIONS, Connection, OpenConnections
 
-__all__ = ["listening", "serve"]
+__all__ = ["listening", "serve", "serve_handed"]
 
 SPARE_FILES: Final = 256
 """The number of files that may be open beside connections."""
@@ -56,6 +59,66 @@ class _Server(uvicorn.Server):
         self._others.stop()
 
 
+class _HandedServer(_Server):
+    """A server whose connections are accepted by another process, which hands them on.
+
+    It stops when that process ends.
+    """
+
+    def __init__(self, door: socket.socket, *known: Any) -> None:
+        super().__init__(*known)
+        self._door = door
+        self._begun: set[asyncio.Task[None]] = set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take connections."""
+        await super().startup(sockets)
+        asyncio.get_running_loop().add_reader(self._door, self._take)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take what was handed on already, and no more."""
+        asyncio.get_running_loop().remove_reader(self._door)
+        self._take()
+        await asyncio.gather(*self._begun)
+        await super().shutdown(sockets)
+
+    def _take(self) -> None:
+        """Begin to serve the connections that have been handed on."""
+        while True:
+            try:
+                word, descriptors, _, _ = socket.recv_fds(self._door, 1, 1)
+            except BlockingIOError:
+                return
+            except OSError:
+                word, descriptors = b"", []
+            if not word:  # the other process has ended
+                asyncio.get_running_loop().remove_reader(self._door)
+                self.handle_exit(signal.SIGTERM, None)
+                return
+            if not descriptors:  # no more files may be open
+                self._others.ended()
+            for descriptor in descriptors:
+                sock = socket.socket(fileno=descriptor)
+                work = asyncio.get_running_loop().create_task(self._begin(sock))
+                self._begun.add(work)
+                work.add_done_callback(self._begun.discard)
+
+    async def _begin(self, sock: socket.socket) -> None:
+        protocol: Any = self.config.http_protocol_class
+        connection: Callable[[], Any] = partial(
+            protocol,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        try:
+            sock.settimeout(0)
+            await asyncio.get_running_loop().connect_accepted_socket(connection, sock)
+        except OSError:  # the client has gone
+            sock.close()
+            self._others.ended()
+
+
 def listening(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 takes a free port. Raise InputError if it fails."""
     try:
@@ -88,8 +151,40 @@ def serve(
         Called with False when a signal has come, and with True when nobody is let in any more.
 
     """
-    others = OpenConnections(min(MOST_CONNECTIONS, _files() - SPARE_FILES))
-    config = uvicorn.Config(
+    others = OpenConnections(_most_connections())
+    _Server(_config(app, others), others, ready, stopping).run(sockets=[sock])
+
+
+def serve_handed(
+    app: ASGIApp,
+    door: socket.socket,
+    stopping: Callable[[bool], None] = lambda _: None,
+    ended: Callable[[], None] = lambda: None,
+) -> None:
+    """Answer requests on connections that another process hands on, until that one ends.
+
+    A signal ends this as well.
+
+    Parameters
+    ----------
+    app
+        The app that answers.
+    door
+        The socket through which connections are handed on.
+    stopping
+        Called with False when a signal has come, and with True when nobody is let in any more.
+    ended
+        Called when a connection has ended.
+
+    """
+    others = OpenConnections(_most_connections(), ended)
+    server = _HandedServer(door, _config(app, others), others, lambda: None, stopping)
+    server.run(sockets=[])
+
+
+def _config(app: ASGIApp, others: OpenConnections) -> uvicorn.Config:
+    """Return the settings of a server whose connections have limits of their own."""
+    return uvicorn.Config(
         app,
         http=type("ServedConnection", (Connection,), {"others": others}),
         access_log=False,
@@ -101,7 +196,11 @@ def serve(
         timeout_keep_alive=30,
         timeout_graceful_shutdown=5,
     )
-    _Server(config, others, ready, stopping).run(sockets=[sock])
+
+
+def _most_connections() -> int:
+    """Return how many connections may be open."""
+    return min(MOST_CONNECTIONS, _files() - SPARE_FILES)
 
 
 def _files() -> int:

@@ -1,0 +1,52 @@
+"""A service from what its operator has chosen, in one process or in each of several workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.service.asgi import Service
+from sfumato.service.collector import Collector
+from sfumato.service.crew import Crew
+from sfumato.service.key_wrapping import KeyWrapping
+from sfumato.store.report_tables import ReportTables
+
+__all__ = ["ServicePlan"]
+
+
+@dataclass(frozen=True)
+class ServicePlan:
+    """What every process of a collector has to know.
+
+    Parameters
+    ----------
+    store
+        The file of the store, or the address of its database.
+    base
+        The collector's own address, which devices send to.
+    rate
+        The largest number of requests per second from one client; 0 for no limit.
+    proxies
+        Addresses or networks of the proxies that are believed when they say for whom they ask.
+    key_secret_file
+        A file with the secret that wraps the private keys of tasks, if there is one.
+
+    """
+
+    store: str
+    base: str
+    rate: float = 0.0
+    proxies: tuple[str, ...] = ()
+    key_secret_file: str | None = None
+
+    @property
+    def wrapping(self) -> KeyWrapping:
+        """The way in which the store keeps private keys."""
+        return KeyWrapping.of(Path(self.key_secret_file) if self.key_secret_file else None)
+
+    def service(self, opened: ReportTables, crew: Crew | None = None) -> Service:
+        """Return the service of an open store."""
+        collector = Collector(opened, self.base, wrapping=self.wrapping)
+        return Service(
+            collector, rate=self.rate, proxies=self.proxies, store_file=opened.file, crew=crew
+        )
