@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmarks import central_streams, collector, device, online, shuffle, values, windows
+from benchmarks import answers, central_streams, collector, device, online, shuffle, values, windows
 from benchmarks.__main__ import main
 from benchmarks.clock import Times
 from benchmarks.limits import CLAIMED_N, LIMITS, judge
@@ -98,6 +98,13 @@ def test_windows_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     small = ["--devices", "300", "--items", "4", "--window", "3", "--periods", "4"]
     assert windows.main(["lpu", "lbd", *small]) == 0
     assert "hold" in capsys.readouterr().out
+
+
+def test_answers_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answers.main(["--periods", "16", "--items", "3"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("query=") >= 17
+    assert "decoder=posterior" in said
 
 
 def test_streams_are_measured_entry_by_entry(capsys: pytest.CaptureFixture[str]) -> None:

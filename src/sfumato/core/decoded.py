@@ -8,7 +8,7 @@ decoders.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -83,6 +83,9 @@ class Decoded(ABC):
         """
         self.check(decoder)
         return seen - truth
+
+    def prepare(self, decoders: Collection[str]) -> None:  # noqa: B027 -- most have nothing to do
+        """Compute what answers by some decoders need, so that the first question need not wait."""
 
     def check(self, decoder: str) -> None:
         """Raise ConfigurationError unless the stream has a decoder of this name."""

@@ -33,6 +33,7 @@ from sfumato.service.intake import MOST_REPORTS, Intake
 from sfumato.service.metrics import CollectorMetrics
 from sfumato.service.office import Office
 from sfumato.service.page_routes import Pages
+from sfumato.service.preparing import Preparation
 from sfumato.service.running_task import RunningTask
 from sfumato.service.task_submission import PublishRequest
 from sfumato.service.upload_path import UploadPath
@@ -121,7 +122,10 @@ class Service:
         self._listeners = Room(MOST_LISTENERS)
         self._questions, self._publications = Room(MOST_QUESTIONS), Room(MOST_PUBLICATIONS)
         self.pages = Pages(self, self._readable, self._asked)
-        self._watch = ClosingWatch(collector, self.writer, self.metrics, self.bell)
+        self._preparation = Preparation()
+        self._watch = ClosingWatch(
+            collector, self.writer, self.metrics, self.bell, self._preparation
+        )
         self._tasks: list[asyncio.Task[None]] = []
         self._join()
 
@@ -167,6 +171,7 @@ class Service:
             await asyncio.to_thread(self.intake.stop)
             await asyncio.to_thread(self.writer.stop)
             self.pages.stop()
+            self._preparation.stop()
             for pool in (self._desks, self._publishing):
                 pool.shutdown(wait=False, cancel_futures=True)
 

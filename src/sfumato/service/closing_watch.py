@@ -11,6 +11,7 @@ from typing import Final
 from sfumato.service.collector import Collector
 from sfumato.service.event_stream import Bell
 from sfumato.service.metrics import CollectorMetrics
+from sfumato.service.preparing import Preparation
 from sfumato.service.steady_clock import OpenTime, SteadyClock
 from sfumato.service.writer import Writer
 from sfumato.web.logs import log
@@ -36,6 +37,8 @@ class ClosingWatch:
         The metrics that count closed periods.
     bell
         The bell that rings when a period has closed.
+    preparation
+        What reads the tasks whose periods have closed, for those who will ask.
 
     """
 
@@ -45,11 +48,13 @@ class ClosingWatch:
         writer: Writer,
         metrics: CollectorMetrics,
         bell: Bell,
+        preparation: Preparation,
     ) -> None:
         self._collector = collector
         self._writer = writer
         self._metrics = metrics
         self._bell = bell
+        self._preparation = preparation
         self._clock = SteadyClock(lambda: collector.clock())  # noqa: PLW0108 -- it may be replaced
         self._open = OpenTime()
         self._failures = 0
@@ -93,6 +98,7 @@ class ClosingWatch:
             log().info(
                 "period closed", task=running.name, period=release.period, n=release.n, **lacks
             )
+            self._preparation.begin(running)
 
     def _soonest(self) -> float:
         """Return the number of seconds until something is due."""

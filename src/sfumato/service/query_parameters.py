@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from sfumato.core.answers import Answers
+from sfumato.core.decoded import ONLINE
 from sfumato.core.domain import shortened
 from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.errors import ConfigurationError, MismatchError
@@ -79,7 +80,7 @@ def answers(running: RunningTask, given: Mapping[str, str]) -> tuple[str, Answer
     _refuse_short(running, short, asked, query)
     answered = released(running, query, asked)
     if answered is None:
-        answered = _ask(running.history(), query, asked)
+        answered = _ask(running.history(asked.get("decoder", ONLINE)), query, asked)
     if query in ("curve", "events"):
         answered = _without(_timed(running, answered), short)
     elif item is not None:

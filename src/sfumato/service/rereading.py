@@ -137,7 +137,9 @@ class Rereader:
 
 def reread(running: RunningTask, lens: Lens) -> tuple[Release, ...]:
     """Return the closed periods of a task, seen through a lens."""
-    values, variances, low, high = running.history().curves(lens.decoder, LEVEL, lens.projection)
+    values, variances, low, high = running.history(lens.decoder).curves(
+        lens.decoder, LEVEL, lens.projection
+    )
     short = running.short_periods()  # nothing was released of them, and nothing is
     return tuple(
         release

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from sfumato.accounting.shuffle import Requirement
 from sfumato.arrays import Array, Bools, Ints
+from sfumato.core.decoded import ONLINE
 from sfumato.errors import MismatchError
 from sfumato.queries.history import History
 from sfumato.service.key_wrapping import KeyWrapping
@@ -108,7 +109,9 @@ class RunningTask:
             for release, ends in zip(released, self.driver.ends, strict=True)
         ]
         self.judge = Judge(self.protocol, self.layout, self.driver.asked)
-        self._asked: tuple[int, History] | None = None
+        self._read: tuple[int, History] | None = None
+        self._asked: set[str] = set()
+        """The decoders that somebody has asked for since answers were prepared."""
         self._lock = Lock()
         self._moving = RLock()
         """Held while the task goes on to its next round or period."""
@@ -319,17 +322,30 @@ class RunningTask:
         """The names of the entries."""
         return self.protocol.labels
 
-    def history(self) -> History:
-        """Return the history for questions; raise MismatchError if no period has closed yet."""
+    def history(self, decoder: str = ONLINE) -> History:
+        """Return the history for questions; raise MismatchError if no period has closed yet.
+
+        The decoder is the one that will be asked for; its answers are prepared from then on.
+        """
+        self._asked.add(decoder)
+        if not self.closed:
+            raise MismatchError("no period has closed yet; the first answer comes when one does.")
+        return self._current()
+
+    def prepare(self) -> None:
+        """Read what questions need, if any was asked since the last time; else forget it."""
+        asked, self._asked = self._asked, set()
+        if asked:
+            self._current().decoded.prepare(asked)
+        else:
+            self._read = None
+
+    def _current(self) -> History:
         with self._lock:
             closed = self.closed
-            if not closed:
-                raise MismatchError(
-                    "no period has closed yet; the first answer comes when one does."
-                )
-            if self._asked is None or self._asked[0] != closed:
-                self._asked = (closed, self._history(closed))
-            return self._asked[1]
+            if self._read is None or self._read[0] != closed:
+                self._read = (closed, self._history(closed))
+            return self._read[1]
 
     def _history(self, closed: int) -> History:
         if self.protocol.decodes:

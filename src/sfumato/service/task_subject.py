@@ -140,7 +140,7 @@ class TaskSubject(PageSubject):
             return f"period {silent[0]:,} has {TOO_FEW}, so nothing is said of this range."
         decoder, projection = self.lens.decoder, self.lens.projection
         try:
-            history = self.running.history()
+            history = self.running.history(decoder)
             average = history.range(
                 first, last, average=True, decoder=decoder, level=LEVEL, projection=projection
             )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import seeded
+from sfumato.streams.weave import fusion as fusing
 from sfumato.streams.weave.fusion import Fusion
 
 Floats = NDArray[np.float64]
@@ -142,6 +143,24 @@ def test_future_edges_change_no_bit_of_an_online_row() -> None:
         late = np.setdiff1d(np.arange(150), early)
         known = ~np.isnan(rows).any(axis=1)
         assert not rows[np.ix_(known, late)].any()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_out_of_reach_are_not_needed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Edges that span up to three periods, some of them unconnected for long; updates are few."""
+    monkeypatch.setattr(fusing, "PENDING", 4)
+    draw = seeded(seed).simulator()
+    end = np.sort(draw.integers(1, 41, size=150))
+    start = np.maximum(end - draw.integers(1, 4, size=150), 0)
+    start[(start == 0) & (end < 15)] = 1  # nothing tells the level of the first periods
+    there = start < end
+    looks = np.arange(20, 41, 7)
+    start, end = np.append(start[there], 0 * looks), np.append(end[there], looks)
+    fusion = Fusion(40, start, end, np.exp(draw.normal(scale=2.0, size=start.size)))
+    np.testing.assert_allclose(fusion.online(3), fusion.online(), rtol=1e-9, atol=1e-9)
+    if seed == 0:  # one period less is not enough
+        with pytest.raises(AssertionError):
+            np.testing.assert_allclose(fusion.online(1), fusion.online(), rtol=1e-9, atol=1e-9)
 
 
 def test_edges_that_lead_nowhere_are_refused() -> None:

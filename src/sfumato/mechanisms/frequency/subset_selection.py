@@ -231,7 +231,9 @@ class SubsetSelection(FrequencyOracle):
             return np.bincount(reports["items"].ravel(), minlength=self.size)
         return bit_counts(reports["bits"], self.size)
 
-    def _covariance(self, share: Floats, n: int) -> Covariance:
+    @cached_property
+    def _together(self) -> tuple[float, float]:
+        """The covariance of two supports in one report, and how much more it is for a holder."""
         # P[u and v in Z] is (w-1)/(d-1) if a holder of u keeps it, (w-1)(w-2)/((d-1)(d-2)) if
         # somebody keeps another item, and w(w-1)/(d(d-1)) if nothing is kept.
         d, w = self.size, self.members
@@ -239,7 +241,10 @@ class SubsetSelection(FrequencyOracle):
         anyhow = (1 - kept) * Fraction(w * (w - 1), d * (d - 1))
         held = kept * Fraction(w - 1, d - 1) + anyhow - p * q
         apart = kept * Fraction((w - 1) * (w - 2), (d - 1) * max(d - 2, 1)) + anyhow - q * q
-        return self._covariance_of_pairs(share, n, float(apart), float(held - apart))
+        return float(apart), float(held - apart)
+
+    def _covariance(self, share: Floats, n: int) -> Covariance:
+        return self._covariance_of_pairs(share, n, *self._together)
 
     def sample_tally(self, histogram: Ints, rng: Source) -> Tally:
         """Return a tally drawn from its exact joint law, in about d sqrt(d) steps for any n.

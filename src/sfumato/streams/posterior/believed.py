@@ -118,6 +118,13 @@ class Believed:
         ]
         return _beside([part[0] for part in parts]), _beside([part[1] for part in parts])
 
+    def prepare(self, decoder: str) -> None:
+        """Compute what answers by a decoder need, so that the first question need not wait."""
+        if decoder == FILTERED:
+            _ = self._filtered
+        else:
+            self._mixtures(self.closed)
+
     def curves(self, decoder: str) -> tuple[Floats, Floats]:
         """Return the values and variances of all entries (columns) in each closed period (rows)."""
         return self._filtered if decoder == FILTERED else self._asked(np.eye(self.closed))

@@ -28,10 +28,13 @@ from sfumato.streams.weave.observations import (
     weighted,
 )
 from sfumato.streams.weave.scoring import (
+    Behind,
     along,
-    each_along,
+    behind_periods,
+    each_pointwise,
     less_sampled,
     or_infinite,
+    pointwise,
     spread_at,
     summed,
 )
@@ -91,11 +94,32 @@ class Curve:
         """The number of periods of the curve."""
         return len(self.values)
 
+    @cached_property
+    def whole(self) -> list[Floats]:
+        """The variances of each block's entries for a large population, by period."""
+        final = self.as_of is None
+        return [seen.variances(weights, final=final) for _, weights, seen in self.blocks]
+
+    @cached_property
+    def planned(self) -> list[Floats]:
+        """The variance of each block's periods under the variances that weights assume."""
+        return [
+            weighted(weights**2, seen.working / seen.n, final=True)
+            for _, weights, seen in self.blocks
+        ]
+
+    @cached_property
+    def behind(self) -> list[tuple[Behind, Floats] | None]:
+        """The snapshots behind each block's periods, and the shares that they observe."""
+        return [behind_periods(self, block) for block in range(len(self.blocks))]
+
+    def prepare(self) -> None:
+        """Compute what the intervals of all entries need."""
+        _ = self.behind
+
     def variances(self) -> Floats:
         """Return the variance of each entry in each period; infinite if there is no estimate."""
-        final = self.as_of is None
-        parts = [seen.variances(weights, final=final) for _, weights, seen in self.blocks]
-        whole = np.concatenate(parts, axis=1)
+        whole = np.concatenate(self.whole, axis=1)
         behind = np.broadcast_to(self.devices, (self.periods,))[:, None]
         return or_infinite(less_sampled(whole, spread_at(self.values), behind))
 
@@ -117,15 +141,22 @@ class Curve:
 
     def entry(self, index: int) -> Estimate:
         """Return one entry's whole curve, with the covariance between periods."""
+        return along(self, self._checked(index))
+
+    def alone(self, index: int) -> Estimate:
+        """Return one entry's whole curve, with the variance of each period alone."""
+        return pointwise(self, self._checked(index))
+
+    def _checked(self, index: int) -> int:
         if not 0 <= index < self.values.shape[1]:
             raise ConfigurationError(
                 f"index is {index}; 0..{self.values.shape[1] - 1} is expected."
             )
-        return along(self, index)
+        return index
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return the two ends of the interval of each entry in each period."""
-        ends = [estimate.interval(level) for estimate in each_along(self)]
+        ends = [estimate.interval(level) for estimate in each_pointwise(self)]
         low, high = (np.column_stack(side) for side in zip(*ends, strict=True))
         return low, high
 
@@ -154,6 +185,7 @@ class Reports:
         refuse_strangers(protocol, tallies)
         self._protocol = protocol
         self._growth = grown(enrolled, protocol.periods)
+        self._is_growing = enrolled is not None
         blocks = range(len(protocol.values.blocks))
         self._seen = [observations(protocol, tallies, block) for block in blocks]
         due: list[dict[Any, Tally]] = [{} for _ in range(protocol.periods)]
@@ -171,7 +203,8 @@ class Reports:
 
     @cached_property
     def _online(self) -> Curve:
-        return self.curve(Fusion.online, None)
+        longest = max(self._protocol.spans)
+        return self.curve(lambda fusion: fusion.online(longest), None)
 
     def smoothed(self, as_of: int | None = None) -> Curve:
         """Return the curve up to a period, from all reports due by then."""
@@ -203,7 +236,10 @@ class Reports:
             ends = self._growth[seen.end - 1]
             conductance = seen.n / (seen.working * ends**2)
             fusion = Fusion(protocol.periods, seen.start, seen.end, conductance)
-            weights = weigh(fusion) * ends / self._growth[: len(values), None]
+            weights = weigh(fusion)
+            if self._is_growing:
+                weights *= ends
+                weights /= self._growth[: len(values), None]
             values[:, entries] = weighted(weights, seen.value, final=as_of is None)
             settled = seen
             if SNAPSHOT in protocol.spans:

@@ -8,7 +8,7 @@ simple law, but biased; see :mod:`sfumato.streams.posterior.believed`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -110,6 +110,16 @@ class WeaveDecoded(Decoded):
         low, high = self._curve(decoder).interval(level)
         return low[: self._closed], high[: self._closed]
 
+    def prepare(self, decoders: Collection[str]) -> None:
+        """Compute what answers by some decoders need, so that the first question need not wait."""
+        if ONLINE in decoders:
+            self._smoothed(self._closed)  # sums up to now
+        for decoder in decoders:
+            if decoder in BELIEVED:
+                self._believed.prepare(decoder)
+            elif decoder in self.decoders:
+                self._curve(decoder).prepare()
+
     def bias(self, truth: Floats, seen: Floats, decoder: str = ONLINE) -> Floats:
         """Return the error that each value would have without noise.
 
@@ -156,5 +166,5 @@ class WeaveDecoded(Decoded):
         self.check(decoder)
         if decoder in BELIEVED:
             return self._believed.entry(index, decoder)
-        estimate = self._curve(decoder).entry(index)
+        estimate = self._curve(decoder).alone(index)
         return Decoding(estimate.only(range(self._closed)), self._closed, decoder)

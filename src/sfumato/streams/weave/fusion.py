@@ -98,32 +98,35 @@ class Fusion:
         A period that no chain of edges connects with 0 has weights nan.
         """
         covariance = self.covariance(as_of)
-        used = np.flatnonzero((self.end <= as_of) & (self.conductance > 0))
-        unknown = np.isnan(covariance.diagonal())
+        used = (self.end <= as_of) & (self.conductance > 0)
         potential = np.zeros((as_of, as_of + 1))
         potential[:, 1:] = np.nan_to_num(covariance)
-        weights = np.zeros((as_of, self.start.size))
-        drop = potential[:, self.end[used]] - potential[:, self.start[used]]
-        weights[:, used] = drop * self.conductance[used]
-        weights[unknown] = np.nan
+        weights = np.take(potential, np.where(used, self.end, 0), axis=1)
+        weights -= np.take(potential, np.where(used, self.start, 0), axis=1)
+        weights *= np.where(used, self.conductance, 0.0)
+        weights[np.isnan(covariance.diagonal())] = np.nan
         return weights
 
     # ---- period by period ------------------------------------------------------------------
 
-    def growing(self) -> Iterator[Growing]:
-        """Yield the state of the estimate after each period, when its edges have been added."""
+    def growing(self, longest: int | None = None) -> Iterator[Growing]:
+        """Yield the state of the estimate after each period, when its edges have been added.
+
+        ``longest`` is the number of periods that the longest edge between periods spans, if the
+        covariance of earlier periods is not needed.
+        """
         order = np.argsort(self.end, kind="stable")
         cuts = np.searchsorted(self.end[order], np.arange(1, self.periods + 2))
-        state = Growing(self.periods)
+        state = Growing(self.periods, longest)
         for period in range(1, self.periods + 1):
             edges = order[cuts[period - 1] : cuts[period]]
             state.close(edges, self.start[edges], self.end[edges], self.conductance[edges])
             yield state
 
-    def online(self) -> Floats:
+    def online(self, longest: int | None = None) -> Floats:
         """Return the weight of each edge in the estimate of each period at its closing."""
         weights = np.zeros((self.periods, self.start.size))
-        for state in self.growing():
+        for state in self.growing(longest):
             edges, row = state.weights()
             weights[state.period - 1, edges] = row
             if not state.known[state.period]:
@@ -137,10 +140,21 @@ class Growing:
     In each period it grows by one vertex and gets one update of low rank. Updates are kept as they
     are, and many are applied at once: most periods need a few rows of the covariance only. Edges
     between periods that are not yet connected with 0 wait until they are.
+
+    Parameters
+    ----------
+    periods
+        The number of periods.
+    longest
+        The number of periods that the longest edge between periods spans. No edge of a later period
+        reaches farther back, so that rows of earlier ones are left as they are; by default all rows
+        are kept up to date.
+
     """
 
-    def __init__(self, periods: int) -> None:
+    def __init__(self, periods: int, longest: int | None = None) -> None:
         self.period = 0
+        self._longest = periods if longest is None else longest
         self.known = np.zeros(periods + 1, dtype=bool)
         self.known[0] = True
         # The covariance is `applied` minus the sum of the outer products of `left` and `right`.
@@ -152,7 +166,10 @@ class Growing:
 
     @property
     def covariance(self) -> Floats:
-        """The covariance of x_0..x_period; rows of unconnected periods are zero."""
+        """The covariance of x_0..x_period; rows of unconnected periods are zero.
+
+        If a longest edge was named, rows of earlier periods than it reaches are not up to date.
+        """
         self._apply()
         return self._applied[: self.period + 1, : self.period + 1]
 
@@ -164,9 +181,11 @@ class Growing:
     def _apply(self) -> None:
         """Apply the updates that are pending."""
         size, pending = self.period + 1, slice(self._pending)
+        # Edges that wait may begin anywhere.
+        first = 0 if self._waiting.size else max(self.period - self._longest, 0)
         if self._pending:
-            product = self._left[pending, :size].T @ self._right[pending, :size]
-            self._applied[:size, :size] -= product
+            product = self._left[pending, first:size].T @ self._right[pending, :size]
+            self._applied[first:size, :size] -= product
             self._left[pending] = self._right[pending] = 0
             self._pending = 0
 
@@ -186,16 +205,15 @@ class Growing:
             self._join(self.period, new[:1])
             self._agree(new[1:])
             return
-        waiting = self._waiting + new
-        while (index := self._next(waiting)) is not None:
-            edge = waiting[index : index + 1]
-            waiting = waiting[:index] + waiting[index + 1 :]
+        self._waiting += new
+        while (index := self._next(self._waiting)) is not None:
+            edge = self._waiting[index : index + 1]
             if self.known[edge.start[0]] and self.known[edge.end[0]]:
                 self._agree(edge)
             else:
                 known = bool(self.known[edge.end[0]])
                 self._join(int(edge.start[0] if known else edge.end[0]), edge)
-        self._waiting = waiting
+            self._waiting = self._waiting[:index] + self._waiting[index + 1 :]
 
     def _next(self, waiting: _NamedEdges) -> int | None:
         tied = np.flatnonzero(self.known[waiting.start] | self.known[waiting.end])

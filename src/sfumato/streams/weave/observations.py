@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -34,6 +34,8 @@ __all__ = [
 
 POOLED: Final = 100
 """The number of reports that the average of a span counts for in an edge's second moments."""
+AT_ONCE: Final = 1 << 15
+"""The number of variances that are computed together, so that they stay near the processor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,23 +82,29 @@ class Observations:
         noise[rows] = look.variance_at_share(in_range(shares)) / self.n[rows, None]
         return replace(self, noise=noise)
 
+    def only(self, column: int) -> Observations:
+        """Return the same edges, observed of one entry alone."""
+        one = slice(column, column + 1)
+        return replace(self, value=self.value[:, one], noise=self.noise[:, one])
+
     def variances(self, weights: Floats, *, final: bool = False) -> Floats:
         """Return the variances of weighted sums of the edges, one for each row; nan if unknown.
 
-        If ``final``, each row only uses its own edges, bit by bit.
+        If ``final``, or if there is a single row, each row only uses its own edges, bit by bit.
         """
+        final = final or len(weights) == 1
         variances = weighted(weights**2, self.noise, final=final)
-        if not final and len(weights) > 1:
-            order, cuts = _grouped(self.thread)
-            for own in np.split(order, cuts[1:]):
-                if own.size > 1:
-                    parts, pull = weights[:, own], self.pull[own]
-                    variances -= (parts @ pull) ** 2 - parts**2 @ pull**2
+        order, cuts = _grouped(self.thread)
+        threads = [own for own in np.split(order, cuts[1:]) if own.size > 1]
+        if final:
+            each = max(1, AT_ONCE // max(self.value.shape[1], 1))
+            for first in range(0, len(weights), each):
+                rows = slice(first, first + each)
+                variances[rows] -= taken_together(weights[rows], threads, self.pull)
             return variances
-        for row, used in enumerate(weights):
-            own = np.flatnonzero(used)
-            if not np.isnan(variances[row, 0]):
-                variances[row] -= taken_together(used[own], self.thread[own], self.pull[own])
+        for own in threads:
+            parts, pull = weights[:, own], self.pull[own]
+            variances -= (parts @ pull) ** 2 - parts**2 @ pull**2
         return variances
 
     def covariance(self, weights: Floats, entry: int) -> Floats:
@@ -136,27 +144,37 @@ def observations(protocol: Weave, tallies: Tallies[Any], block: int = 0) -> Obse
     return Observations(start, end, span, threads, n, value, noise, working)
 
 
-def taken_together(weights: Floats, thread: Ints, pull: Floats) -> Floats:
-    """Return the reduction of a weighted sum's variance by several reports of one device.
+def taken_together(weights: Floats, threads: Sequence[Ints], pull: Floats) -> Floats:
+    """Return the reduction of variances of weighted sums by several reports of one device.
 
     The reports of a device on two of its differences have a covariance of two parts: k E[d d'],
     with k near 0 if epsilon is large, and - E[d] E[d'], because a device that changed in one of
     them hardly changed in the other. The first is left out, because if k is not near 0 the noise of
     each report is far larger. The second is computed from the edges' own observations.
 
+    Edges are added one after the other, so that edges of weight zero change no bit of a sum.
+
     Parameters
     ----------
-    weights, thread, pull
-        The weights and threads of some edges, and their observed means divided by the square root
-        of their numbers of reports.
+    weights
+        The weight of each edge in each sum, one row for each sum.
+    threads
+        The indices of the edges of each thread, in the order in which they end.
+    pull
+        The observed means of the edges, divided by the square root of their numbers of reports.
 
     """
-    order, cuts = _grouped(thread)
-    if order.size == cuts.size:
-        return np.zeros(pull.shape[1])
-    terms = weights[order, None] * pull[order]
-    together = np.add.reduceat(terms, cuts, axis=0)
-    return np.asarray((together**2).sum(axis=0) - (terms**2).sum(axis=0))
+    reduction = np.zeros((len(weights), pull.shape[1]))
+    columns = np.ascontiguousarray(weights.T)
+    begins = (weights != 0).argmax(axis=0)  # the first sum that has the edge
+    for own in threads:
+        together, squares = np.zeros((2, *reduction.shape))
+        for edge, first in zip(own, begins[own], strict=True):
+            term = columns[edge, first:, None] * pull[edge]
+            together[first:] += term
+            squares[first:] += term**2
+        reduction += together**2 - squares
+    return reduction
 
 
 def _grouped(thread: Ints) -> tuple[Ints, Ints]:
@@ -172,8 +190,16 @@ def weighted(weights: Floats, terms: Floats, *, final: bool) -> Floats:
     """
     if not final:
         return weights @ terms
-    own = (np.flatnonzero(row) for row in weights)
-    return np.array([row[used] @ terms[used] for row, used in zip(weights, own, strict=True)])
+    return np.array(
+        [row[used] @ terms[used] for row, used in zip(weights, _used(weights), strict=True)]
+    )
+
+
+def _used(weights: Floats) -> Iterator[Ints | slice]:
+    """Yield the terms of each row; as a slice, which copies nothing, if they are the first."""
+    for row in weights:
+        used = np.flatnonzero(row)
+        yield slice(used.size) if used.size and used[-1] < used.size else used
 
 
 def in_range(values: Floats) -> Floats:

@@ -9,6 +9,7 @@ intervals need of that is collected here, for the curator and for all questions
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,7 +24,17 @@ from sfumato.streams.weave.threads import SNAPSHOT
 if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.curve import Curve
 
-__all__ = ["Behind", "along", "each_along", "less_sampled", "or_infinite", "spread_at", "summed"]
+__all__ = [
+    "Behind",
+    "along",
+    "behind_periods",
+    "each_pointwise",
+    "less_sampled",
+    "or_infinite",
+    "pointwise",
+    "spread_at",
+    "summed",
+]
 
 
 SLIGHT: Final = 1e-9
@@ -158,18 +169,19 @@ class Behind:
 
 
 def _behind(
-    curve: Curve, block: int, weights: Floats, *, skewed: bool
+    curve: Curve, block: int, weights: Floats, spread: Floats, *, skewed: bool
 ) -> tuple[Behind, Floats] | None:
-    """Return the snapshots behind answers that weight a block's edges (one a row), and shares."""
+    """Return the snapshots behind answers that weight a block's edges (one a row), and shares.
+
+    ``spread`` is the variance of each answer under the variances that weights assume.
+    """
     if not curve.looks:
         return None
-    entries, rows, seen = curve.blocks[block]
+    entries, _, seen = curve.blocks[block]
     snapshots = np.flatnonzero(seen.span == SNAPSHOT)
     snapshots = snapshots[seen.end[snapshots] <= curve.periods]
-    ends, planned = seen.end[snapshots] - 1, seen.working / seen.n
-    plan = weighted(rows[ends] ** 2, planned, final=True)
-    edges = (seen.n[snapshots], seen.working[snapshots], plan)
-    spread = weighted(weights**2, planned, final=True)
+    ends = seen.end[snapshots] - 1
+    edges = (seen.n[snapshots], seen.working[snapshots], curve.planned[block][ends])
     behind = Behind(curve.looks[block], weights[:, snapshots].T, edges, spread, skewed=skewed)
     return behind, curve.values[ends, entries]
 
@@ -210,7 +222,8 @@ def summed(curve: Curve, weights: Floats) -> ScoredEstimate:
             if not own.size:
                 values[entries] = np.nan
         looks.append(Looks.none(len(whole)))
-        if behind := _behind(curve, block, omega[None], skewed=asked.size <= 2):
+        spread = weighted(omega[None] ** 2, seen.working / seen.n, final=True)
+        if behind := _behind(curve, block, omega[None], spread, skewed=asked.size <= 2):
             snapshots, shares = behind
             looks[-1], more = snapshots.looks(shares, _kept(noise[entries], whole))
             noise[entries] += more
@@ -247,51 +260,57 @@ def _between(values: Floats, gone: Ints) -> Floats:
 
 def along(curve: Curve, entry: int) -> ScoredEstimate:
     """Return one entry in all periods of a curve, with the covariance between periods."""
-    block = next(index for index, part in enumerate(curve.blocks) if entry < part[0].stop)
-    entries, rows, seen = curve.blocks[block]
-    column = entry - entries.start
-    whole = seen.variances(rows, final=curve.as_of is None)[:, column]
+    block, column = _at(curve, entry)
+    _, rows, seen = curve.blocks[block]
     covariance = Covariance.dense(_among(curve, seen.covariance(rows, column), entry))
-    return _one_entry(curve, entry, column, _behind_periods(curve, block), whole, covariance)
+    return replace(pointwise(curve, entry), covariance=covariance)
 
 
-def each_along(curve: Curve) -> Iterator[ScoredEstimate]:
+def pointwise(curve: Curve, entry: int) -> ScoredEstimate:
+    """Return one entry in all periods of a curve, without the covariance between periods."""
+    block, column = _at(curve, entry)
+    _, rows, seen = curve.blocks[block]
+    whole = seen.only(column).variances(rows, final=curve.as_of is None)[:, 0]
+    return _one_entry(curve, entry, block, whole)
+
+
+def each_pointwise(curve: Curve) -> Iterator[ScoredEstimate]:
     """Yield each entry in all periods of a curve, without the covariance between periods."""
-    for block, (entries, rows, seen) in enumerate(curve.blocks):
-        behind = _behind_periods(curve, block)
-        whole = seen.variances(rows, final=curve.as_of is None)
+    for block, whole in enumerate(curve.whole):
         for column in range(whole.shape[1]):
-            yield _one_entry(curve, entries.start + column, column, behind, whole[:, column])
+            yield _one_entry(curve, curve.blocks[block][0].start + column, block, whole[:, column])
 
 
-def _behind_periods(curve: Curve, block: int) -> tuple[Behind, Floats] | None:
+def _at(curve: Curve, entry: int) -> tuple[int, int]:
+    """Return the block of an entry, and its column there."""
+    block = next(index for index, part in enumerate(curve.blocks) if entry < part[0].stop)
+    return block, entry - curve.blocks[block][0].start
+
+
+def behind_periods(curve: Curve, block: int) -> tuple[Behind, Floats] | None:
+    """Return the snapshots behind a block's periods, and the shares that they observe."""
     entries, rows, _ = curve.blocks[block]
     there = ~np.isnan(curve.values[:, entries.start])
-    return _behind(curve, block, np.where(there[:, None], rows, 0.0), skewed=True)
+    used, spread = np.where(there[:, None], rows, 0.0), np.where(there, curve.planned[block], 0.0)
+    return _behind(curve, block, used, spread, skewed=True)
 
 
-def _one_entry(
-    curve: Curve,
-    entry: int,
-    column: int,
-    behind: tuple[Behind, Floats] | None,
-    whole: Floats,
-    covariance: Covariance | None = None,
-) -> ScoredEstimate:
-    """Return an entry (a column of its block), with its variances for a large population."""
+def _one_entry(curve: Curve, entry: int, block: int, whole: Floats) -> ScoredEstimate:
+    """Return an entry of a block, given its variances for a large population."""
     values = curve.values[:, entry]
     there = ~np.isnan(values)
     less = less_sampled(whole, spread_at(values), curve.devices)
     noise = np.where(there, less, 0.0)
     looks = Looks.none(curve.periods)
-    if behind:
+    if behind := curve.behind[block]:
         snapshots, shares = behind
+        column = entry - curve.blocks[block][0].start
         looks, more = snapshots.looks(shares[:, column, None], _kept(noise, whole))
         noise = noise + more
     ones = np.ones(curve.periods)
     return ScoredEstimate(
         values=values,
-        covariance=covariance or Covariance(less, joint=False),
+        covariance=Covariance(less, joint=False),
         labels=tuple(range(1, curve.periods + 1)),
         n=curve.n,
         guarantee=curve.guarantee,

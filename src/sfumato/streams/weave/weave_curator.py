@@ -118,7 +118,7 @@ class _Block:
         self._width = len(range(protocol.values.width)[protocol.values.blocks[index]])
         self._look = protocol.snapshots[index]
         self._reader = Reader(protocol, index)
-        self._growing = Growing(protocol.periods)
+        self._growing = Growing(protocol.periods, max(protocol.spans))
         counts = [
             len(protocol.edges(thread))
             for thread, _ in protocol.threads()
