@@ -15,8 +15,8 @@ from sfumato.device.transport import Unreachable
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.service import Collector, RunningTask
 from sfumato.service.key_numbers import LARGEST, fresh_number
-from sfumato.service.key_wrapping import WRAPPED, KeyWrapping, secret_in
 from sfumato.store import SQLiteStore
+from sfumato.store.key_wrapping import WRAPPED, KeyWrapping, secret_in
 from sfumato.wire.reports import Batch
 
 SECRET, OTHER = "the first secret of the operator", "the next secret of the operator"

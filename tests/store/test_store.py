@@ -138,7 +138,9 @@ def test_older_files_are_brought_up_to_date(tmp_path: Path, version: int) -> Non
     db.execute(f"PRAGMA application_id = {APPLICATION}")
     db.execute(f"PRAGMA user_version = {version}")
     if version:
-        db.execute("INSERT INTO tasks VALUES (?, ?, ?)", (TASK, b"{}", 1))
+        db.execute(
+            "INSERT INTO tasks (task_id, published, public) VALUES (?, ?, ?)", (TASK, b"{}", 1)
+        )
     db.close()
     store = SQLiteStore(path)
     store.set_token("analyst", b"digest")

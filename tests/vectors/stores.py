@@ -1,10 +1,10 @@
 """Vectors of a collector's store: tasks of all kinds in the middle of their time, and its answers.
 
 The store of today is kept as statements, and so are those of schema 3, in which one process
-counted, and of schema 4, in which no task ended before its time, and the last one with tasks of
-format 1; those of schemas 1 and 2 are what is left of it without all that came later. Beside them
-is what a collector answers from it, the receipts of batches that come next, and what is released
-when their periods close.
+counted, of schema 4, in which no task ended before its time, and the last one with tasks of format
+1; those of schemas 1, 2 and 5 are what is left of later ones without all that came after them.
+Beside them is what a collector answers from it, the receipts of batches that come next, and what is
+released when their periods close.
 """
 
 from __future__ import annotations
@@ -296,10 +296,14 @@ _TO_1: Final = _TO_2 + "DROP TABLE tokens; PRAGMA user_version = 1;"
 """Schema 1 had no tokens."""
 BEFORE: Final = {"1": _TO_1, "2": _TO_2, "3_format_1": ""}
 """What each earlier store lacks of the last one with tasks of format 1."""
+_TO_5: Final = "DROP TABLE progress; PRAGMA user_version = 5;"
+"""Schema 5 knew no engines."""
 
 
-def kept_store(schema: str = "5") -> bytes:
+def kept_store(schema: str = "6") -> bytes:
     """Return the statements of the store of today, or of an earlier one."""
+    if schema == "5":
+        return changed(kept_store(), _TO_5)
     if schema not in BEFORE:
         return (FOLDER / "stores" / f"schema_{schema}.sql").read_bytes()
     return changed((FOLDER / "stores" / "schema_3_format_1.sql").read_bytes(), BEFORE[schema])
@@ -360,7 +364,7 @@ def files() -> Files:
     what = "what a collector answers from the store, and what it does next"
     spoilt = "what spoils a store, and the sentences that say so"
     return {
-        "stores/schema_5.sql": script,
+        "stores/schema_6.sql": script,
         "stores/collector.json": dumped(VERSION, what, whole),
         "stores/bad_stores.json": dumped(VERSION, spoilt, {"cases": bad}),
     }

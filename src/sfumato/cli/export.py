@@ -54,6 +54,11 @@ def export(asked: ExportOptions) -> Result:
             listed = ", ".join(tasks) or "no tasks"
             raise InputError(f"--task is {asked.task!r}; {opened.name} has {listed}.")
         running = RunningTask(tasks[name], opened)
+        if running.published.spec.get("counts") == "engine":
+            raise InputError(
+                f"--task is {name[:12]}, which an engine counts; its reports are erased once they "
+                "are counted, so that there is nothing to export."
+            )
         short = running.short_periods()
         closed = {
             place: ask

@@ -24,6 +24,7 @@ STATES: Final = {
     "live": "live",
     "few": "wide or silent",
     "stale": "stale",
+    "uncounted": "waits for the engine",
     "empty": "not begun",
     "over": "ended",
     ARCHIVED: "archived",

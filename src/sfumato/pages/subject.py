@@ -76,7 +76,7 @@ class PageState:
     """What can be said of a subject as a whole: one word for scripts, one sentence for people."""
 
     name: str
-    """One of empty, live, few, stale, waiting, over, archived and still."""
+    """One of empty, live, few, stale, waiting, uncounted, over, archived and still."""
     sentence: str
     """The sentence, as HTML."""
     next_at: float | None = None

@@ -8,7 +8,7 @@ from pathlib import Path
 from sfumato.service.asgi import Service
 from sfumato.service.collector import Collector
 from sfumato.service.crew import Crew
-from sfumato.service.key_wrapping import KeyWrapping
+from sfumato.store.key_wrapping import KeyWrapping
 from sfumato.store.report_tables import ReportTables
 
 __all__ = ["ServicePlan"]

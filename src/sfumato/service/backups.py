@@ -18,6 +18,7 @@ from typing import Any
 from sfumato.claims import Claim
 from sfumato.errors import InputError
 from sfumato.files.writing import complete_or_absent, refuse_target
+from sfumato.service.engine_task import resumed
 from sfumato.service.running_task import RunningTask
 from sfumato.store import SQLiteStore
 from sfumato.store.schema import APPLICATION
@@ -98,7 +99,7 @@ def restore(backup: Path, store: Path, now: float, *, force: bool = False) -> li
     finally:
         claim.release()
     with closing(SQLiteStore(store)) as opened:
-        tasks = [RunningTask(stored, opened) for stored in opened.tasks()]
+        tasks = [resumed(stored, opened) for stored in opened.tasks()]
         shorts = [short for task in tasks if (short := _short(task, now)) is not None]
         for short in shorts:
             opened.note_gap(bytes.fromhex(short.task_id), short.first, short.last)
@@ -106,7 +107,7 @@ def restore(backup: Path, store: Path, now: float, *, force: bool = False) -> li
 
 
 def _short(running: RunningTask, now: float) -> ShortTask | None:
-    first, last = running.closed + 1, min(running.period_at(now), running.published.periods)
+    first, last = running.sealed + 1, min(running.period_at(now), running.published.periods)
     if last < first:
         return None
     return ShortTask(running.name, str(running.published.spec["title"]), first, last)

@@ -92,12 +92,17 @@ class Closer:
             if stored.task_id in changed:
                 self._desk.take_over(stored)
                 self._versions[stored.task_id] = versions[stored.task_id]
+                self._forget(self._desk.running_tasks[stored.task_id])
         closed: Closed = []
         while self._desk.news:
             closed.append(self._desk.news.pop(0))
-        for running, release in closed:
-            self._door.forget(running.task_id, release.period)
+        for running, _ in closed:
+            self._forget(running)
         return closed
+
+    def _forget(self, running: RunningTask) -> None:
+        """Drop from memory what belongs to the periods of a task that take no more reports."""
+        self._door.forget(running.task_id, running.sealed)
 
     def _is_news(self, task_id: bytes, number: int) -> bool:
         return task_id not in self._desk.running_tasks or self._versions.get(task_id) != number
@@ -112,9 +117,10 @@ class Closer:
                 release = running.close_next()
                 if release is not None:
                     closed.append((running, release))
-                    self._door.forget(running.task_id, release.period)
+                self._forget(running)
                 if time.monotonic() > end:
                     break
+            closed += [(running, release) for release in running.release_counted()]
             self._erase(running, now)
         except Exception as error:  # noqa: BLE001 -- the other tasks go on
             self._failed(running, error)

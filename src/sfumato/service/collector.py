@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 
 from sfumato.service.closing import PATIENCE, Closer
 from sfumato.service.first_door import ScreenedBatch, TooFew, Upload, screen
-from sfumato.service.key_wrapping import KeyWrapping
 from sfumato.service.running_task import RunningTask
 from sfumato.service.second_door import SecondDoor
 from sfumato.service.task_desk import OVERLAP, TaskDesk
 from sfumato.store import Release, Store
+from sfumato.store.key_wrapping import KeyWrapping
 from sfumato.store.seen_ids import MOST
 from sfumato.wire.receipts import Receipt
 from sfumato.wire.task import Task

@@ -167,7 +167,7 @@ class _OwnLine:
             rest = upload.rest
             # Each upload gets its part, so that a large one does not hold up those behind it.
             part = max(LEAST, share // (len(self.waiting) + 1))
-            most = part if upload.is_sealed and not upload.is_hopeless else part * PLAIN
+            most = part if upload.is_work else part * PLAIN
             work = _work(upload, min(most, rest))
             share, self.work = share - work, self.work - work
             yield Turn(waiting, most)
@@ -177,4 +177,4 @@ class _OwnLine:
 
 def _work(upload: Upload, reports: int) -> int:
     """Return how much work some reports of an upload are, in sealed reports."""
-    return reports if upload.is_sealed and not upload.is_hopeless else -(-reports // PLAIN)
+    return reports if upload.is_work else -(-reports // PLAIN)

@@ -13,11 +13,11 @@ import numpy as np
 
 from sfumato.arrays import Array, Bools, Ints
 from sfumato.errors import ReportError
-from sfumato.service.running_task import Key, RunningTask
+from sfumato.service.running_task import RunningTask
 from sfumato.streams.amplification import TOO_FEW, fewest_sent, kept_among
 from sfumato.wire.receipts import REASONS, Receipt
 from sfumato.wire.reports import Batch
-from sfumato.wire.unsealing import open_sealed
+from sfumato.wire.unsealing import Key, open_sealed
 
 __all__ = ["HOPELESS", "ScreenedBatch", "TooFew", "Upload", "screen"]
 
@@ -85,8 +85,13 @@ class Upload:
 
     @property
     def is_sealed(self) -> bool:
-        """Whether its reports have to be opened."""
+        """Whether its reports are sealed to a key."""
         return self.running.layout.overhead > 0
+
+    @property
+    def is_work(self) -> bool:
+        """Whether its reports have to be opened, and are not refused without that."""
+        return self.is_sealed and self.running.opens and not self.is_hopeless
 
     @property
     def is_hopeless(self) -> bool:
@@ -210,12 +215,14 @@ def _screened(uploads: Sequence[Upload], now: float, most: int | None) -> Screen
     refuse((periods < 1) | (periods > running.periods), "invalid")
     refuse(periods > running.published.periods, "stale")  # the task was ended
     refuse(periods > running.last_begun(now), "future")
-    late = (reasons == 0) & (periods <= running.closed)
+    late = (reasons == 0) & (periods <= running.sealed)
     known = running.counted_before(periods[late], reports["id"][late])
     reasons[np.flatnonzero(late)[known]] = _COUNTED
-    refuse(periods <= running.closed, "stale")
+    refuse(periods <= running.sealed, "stale")
     refuse(periods > until.get(key_id, running.periods), "unknown_key")
-    if uploads[0].is_sealed:
+    if not running.opens:
+        contents = np.ascontiguousarray(reports["sealed"])
+    elif uploads[0].is_sealed:
         contents, opened = _opened(uploads, key, owners, reports, reasons == 0)
         refuse(~opened, "unopened")
     else:

@@ -54,6 +54,14 @@ class CollectorMetrics:
         self._lag = self._gauge(
             "task_lag_seconds", "For how long the next period of a task has been due.", "task"
         )
+        engine = (
+            "engine_waiting_seconds",
+            "For how long a closed period has waited for an engine.",
+        )
+        self._engine_lag = self._gauge(*engine, "task")
+        self._engine_reports = self._gauge(
+            "engine_reports", "Reports that an engine has counted or refused.", "task", "outcome"
+        )
         ids = self._gauge("ids_in_memory", "Ids of open periods in memory.")
         ids.set_function(lambda: collector.ids_in_memory)
         tasks = self._gauge("tasks", "Tasks that have not ended.")
@@ -143,6 +151,12 @@ class CollectorMetrics:
         for running in list(self._collector.running_tasks.values()):
             lag = 0.0 if running.is_over else max(0.0, now - running.next_at)
             self._lag.labels(running.name).set(lag)
+            if running.progress is not None:
+                waits = 0.0 if running.lag is None else max(0.0, now - running.lag.since)
+                self._engine_lag.labels(running.name).set(waits)
+                for outcome in ("counted", "refused"):
+                    n = getattr(running.progress, outcome)
+                    self._engine_reports.labels(running.name, outcome).set(n)
         return Figures.of(self.registry)
 
     def text(self) -> bytes:

@@ -19,6 +19,7 @@ from sfumato.pages.moments import clock
 from sfumato.pages.operator_page import Concern, Fact, OperatorTable, OperatorView
 from sfumato.service.intake import MOST_REPORTS
 from sfumato.service.joined_metrics import Samples
+from sfumato.service.late_periods import late_concerns, lateness
 from sfumato.service.running_task import RunningTask
 from sfumato.service.task_subject import counted_words
 
@@ -176,16 +177,7 @@ def _concerns(
         "Start the collector again; look at the last lines of its log first.",
     )
     yield from _slowness(sample, earlier)
-    late = [running for running in tasks if _behind(running, service) > 0]
-    yield Concern(
-        "Periods close late",
-        bool(late),
-        "Periods should have closed of "
-        + ", ".join(running.name[:8] for running in late[:5])
-        + "." * (len(late) <= 5)
-        + f" and {len(late) - 5:,} others." * (len(late) > 5),
-        "The collector is behind: look at its processor, and at long questions of analysts.",
-    )
+    yield from late_concerns(tasks, service.collector.clock())
     yield from _refusing(sample, earlier)
 
 
@@ -284,19 +276,12 @@ def _refusals(sample: Samples) -> OperatorTable:
     return OperatorTable("Refusals by reason", head, rows, "Nothing was refused since the start.")
 
 
-def _behind(running: RunningTask, service: Service) -> float:
-    """Return for how many seconds a period should have been closed; 0 if none should."""
-    late = 0.0 if running.is_over else service.collector.clock() - running.next_at
-    return late if late > max(5.0, running.published.spec["period_seconds"]) else 0.0
-
-
 def _tasks(tasks: Sequence[RunningTask], service: Service) -> OperatorTable:
     """Return what is refused of each task, and how late it is."""
     rows = []
     refusals = service.metrics.refusals()
     for running in tasks[:LISTED]:
         refused = refusals.get(running.name, Counter())
-        behind = _behind(running, service)
         rows.append(
             (
                 running.name[:8],
@@ -304,7 +289,7 @@ def _tasks(tasks: Sequence[RunningTask], service: Service) -> OperatorTable:
                 f"{running.closed:,} of {running.periods:,}{_end(running)}",
                 f"{running.releases[-1].n if running.releases else 0:,}",
                 counted_words(refused),
-                f"{ago(behind).removesuffix(' ago')} late" if behind else "in time",
+                lateness(running, service.collector.clock()),
             )
         )
     head = ("Id", "Task", "Periods", "Reports", "Refused since the start", "Closing")

@@ -7,6 +7,7 @@ A period is named by its number, or by a date or time that it contains, as in ``
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -76,6 +77,7 @@ def answers(running: RunningTask, given: Mapping[str, str]) -> tuple[str, Answer
             f"item is missing; all curves have {rows:,} numbers, and an answer has up to "
             f"{MOST_ROWS:,}. Name one item."
         )
+    _refuse_waiting(running, asked)
     short = running.short_periods()
     _refuse_short(running, short, asked, query)
     answered = released(running, query, asked)
@@ -137,6 +139,14 @@ def _timed(running: RunningTask, answered: Answers) -> Answers:
 
 def _written(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _refuse_waiting(running: RunningTask, asked: Mapping[str, Any]) -> None:
+    """Raise MismatchError if a question is about a period that an engine has yet to count."""
+    named = [asked[name] for name in _PERIODS if name in asked]
+    lag = running.lag
+    if lag and (any(lag.first <= period <= lag.last for period in named) or not running.closed):
+        raise MismatchError(f"{lag.words(time.time())}; it has no answer yet.")
 
 
 def _refuse_short(

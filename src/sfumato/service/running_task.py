@@ -3,53 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock, RLock
-from typing import Any, Final, Self, cast
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from sfumato.accounting.shuffle import Requirement
 from sfumato.arrays import Array, Bools, Ints
 from sfumato.core.decoded import ONLINE
 from sfumato.errors import MismatchError
 from sfumato.queries.history import History
-from sfumato.service.key_wrapping import KeyWrapping
+from sfumato.service.engine_lag import EngineLag
 from sfumato.service.task_driving import Driver
 from sfumato.service.task_summary import TaskSummary
-from sfumato.store import Release, Store, StoredTask
+from sfumato.store import EngineProgress, Release, Store, StoredTask
+from sfumato.store.key_wrapping import KeyWrapping
 from sfumato.streams.amplification import Shuffled, fewest_counted, requirement
 from sfumato.streams.judging import Judge
 from sfumato.streams.registry import stream_of
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
 from sfumato.wire.reports import Layout
-from sfumato.wire.sealing import OVERHEAD, Context
+from sfumato.wire.sealing import OVERHEAD
 from sfumato.wire.sqlite_tables import Damaged
+from sfumato.wire.unsealing import Key
 
-__all__ = ["Key", "RunningTask"]
+__all__ = ["RunningTask"]
 
 
 CROWD: Final = 1_000
 MOST_PERIODS_FORGED: Final = 256
 """What a forger moves in more periods takes seconds to compute; `sfumato plan` takes the time."""
-
-
-@dataclass(frozen=True)
-class Key:
-    """A private key, and the context that reports sealed to it are bound to."""
-
-    private: X25519PrivateKey
-    context: Context
-
-    @classmethod
-    def of(cls, spec: Mapping[str, Any], name: int, private: bytes) -> Self:
-        """Return one key of a task, with the context in which reports are sealed to it."""
-        key = X25519PrivateKey.from_private_bytes(private)
-        published = Published(spec, {name: key.public_key().public_bytes_raw()}, "")
-        return cls(key, published.context)
 
 
 def _has_its_keys(spec: Mapping[str, Any], stored: StoredTask) -> bool:
@@ -58,7 +44,7 @@ def _has_its_keys(spec: Mapping[str, Any], stored: StoredTask) -> bool:
 
 
 class RunningTask:
-    """A published task and its state.
+    """A published task and its state; its reports are opened and counted as they come.
 
     Parameters
     ----------
@@ -72,6 +58,11 @@ class RunningTask:
         The way in which the store keeps private keys; None if none of them is to be opened.
 
     """
+
+    opens: ClassVar[bool] = True
+    """Whether this collector opens and judges reports."""
+    progress: EngineProgress | None = None
+    """How far the engine has come; None if no engine counts."""
 
     def __init__(
         self,
@@ -190,6 +181,16 @@ class RunningTask:
         return len(self.releases)
 
     @property
+    def sealed(self) -> int:
+        """The last period that takes no more reports."""
+        return self.closed
+
+    @property
+    def lag(self) -> EngineLag | None:
+        """The periods that have closed and that no engine has counted yet, if one counts."""
+        return None
+
+    @property
     def is_over(self) -> bool:
         """Whether no further period closes."""
         return self.closed >= self.published.periods
@@ -255,7 +256,7 @@ class RunningTask:
 
     def is_late(self, periods: Array, contents: Array) -> Bools:
         """Return a mask of the reports that are too late for their period or its round."""
-        late = periods <= self.closed
+        late = periods <= self.sealed
         if self.is_interactive:
             late |= (periods == self.driver.period) & (contents["block"] < self.driver.round)
         return np.asarray(late)
@@ -271,10 +272,10 @@ class RunningTask:
 
         Only those of the period that closed last are known, and up to a thousand at once.
         """
-        last = periods == self.closed
+        last = periods == self.sealed
         known = np.zeros(len(periods), dtype=bool)
         if last.any():
-            known[last] = self.counted(self.closed, ids[last].tobytes())
+            known[last] = self.counted(self.sealed, ids[last].tobytes())
         return known
 
     def counted(self, period: int, ids: bytes) -> Bools:
@@ -291,6 +292,10 @@ class RunningTask:
                 self.releases.append(release)
                 self._drop_keys()
             return release
+
+    def release_counted(self) -> list[Release]:
+        """Return what the periods release that an engine has counted since."""
+        return []
 
     def follow(self) -> list[Release]:
         """Take over what other processes have closed since; return what was released."""

@@ -124,7 +124,7 @@ def _by_round(entry: ScreenedBatch) -> Iterator[tuple[int, int, Ints]]:
     """Yield the reports of each period and round; refuse those that are too late."""
     # A period may have closed while the uploads were waiting.
     late = entry.running.is_late(entry.periods, entry.contents)
-    _refuse_late(entry, np.flatnonzero(late), entry.running.closed)
+    _refuse_late(entry, np.flatnonzero(late), entry.running.sealed)
     rounds = entry.running.rounds_of(entry.contents)
     pairs = np.stack([entry.periods, rounds], axis=1)[~late]
     for period, number in np.unique(pairs, axis=0).tolist():

@@ -10,11 +10,17 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from sfumato import catalog
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
+from sfumato.service.engine_task import resumed
 from sfumato.service.key_numbers import fresh_number, is_due
-from sfumato.service.key_wrapping import KeyWrapping
 from sfumato.service.running_task import RunningTask
-from sfumato.service.unkept_tasks import mixer_of, refuse_unkept, refuse_unmixable
+from sfumato.service.unkept_tasks import (
+    mixer_of,
+    refuse_asking,
+    refuse_unkept,
+    refuse_unmixable,
+)
 from sfumato.store import Release, Store, StoredTask
+from sfumato.store.key_wrapping import KeyWrapping
 from sfumato.streams.registry import spec_of
 from sfumato.wire.published import Published
 from sfumato.wire.sealing import new_key
@@ -67,7 +73,7 @@ class TaskDesk:
         self._next_looks: dict[bytes, float] = {}
 
     def _running(self, stored: StoredTask) -> RunningTask:
-        return RunningTask(stored, self.store, self.base, self.wrapping)
+        return resumed(stored, self.store, self.base, self.wrapping)
 
     def publish(
         self,
@@ -90,6 +96,7 @@ class TaskDesk:
             start = (int(self.clock()) // length + 1) * length
         grace = length if grace is None else grace
         stream = catalog.stream(task)
+        refuse_asking(task, stream.rounds)
         if stream.rounds and not 1 <= grace <= length:
             raise ConfigurationError(
                 f"grace is {grace}; the questions about a period are over before the next one "

@@ -146,16 +146,34 @@ class Driver:
                 self._store.close_round(self._task_id, period, number)
                 return None
             self._store.pack(self._task_id, period)
-            release = self._release(period, estimate)
-            if not self._store.close_period(self._task_id, release):
-                # Another process was first; what it has released is what counts.
-                (stored,) = self._store.releases(self._task_id, period - 1)[:1]
-                release = replace(stored, ends=release.ends)
+            release = self._closed(period, estimate)
         except BaseException:
             self.restore(period - 1)
             raise
         self._begin(period + 1)
         return release
+
+    def release_counted(self) -> Release:
+        """Return what the open period releases, all of whose reports an engine has counted."""
+        period = self.period
+        try:
+            estimate = self._advanced()
+            assert estimate is not None  # noqa: S101 -- no engine counts answers to questions
+            release = self._closed(period, estimate)
+        except BaseException:
+            self.restore(period - 1)
+            raise
+        self._begin(period + 1)
+        return release
+
+    def _closed(self, period: int, estimate: Estimate) -> Release:
+        """Record what a period releases; return what was recorded first."""
+        release = self._release(period, estimate)
+        if self._store.close_period(self._task_id, release):
+            return release
+        # Another process was first; what it has released is what counts.
+        (stored,) = self._store.releases(self._task_id, period - 1)[:1]
+        return replace(stored, ends=release.ends)
 
     def _release(self, period: int, estimate: Estimate) -> Release:
         variances = estimate.covariance.variances()

@@ -42,6 +42,9 @@ __all__ = ["TaskSubject", "counted_words"]
 SHORT: Final = 20
 """The number of periods without a number that are listed."""
 
+SOON: Final = 5.0
+"""After how many seconds it is worth to look again whether an engine has counted."""
+
 WIDE: Final = 0.15
 """An interval is called wide if its half width exceeds this part of the range of values."""
 
@@ -162,6 +165,9 @@ class TaskSubject(PageSubject):
             return _waiting(running, releases, now)
         if running.is_over:
             return _over(running)
+        if running.lag is not None:
+            waits = running.lag.words(now)
+            return PageState("uncounted", f"{waits[0].upper()}{waits[1:]}.", now + SOON)
         if not releases:
             first = running.closes_at(1)
             when = clock(first)
@@ -229,10 +235,11 @@ class TaskSubject(PageSubject):
                 "that were sent, and their numbers are of those that are there."
             )
         how = "sealed on the device and opened" if running.keys else "read"
+        who = "this collector" if running.opens else "the task's engine"
         return (
             *mixed,
             (
-                f"Reports are {how} by this collector only. Every number here is an estimate with "
+                f"Reports are {how} by {who} only. Every number here is an estimate with "
                 "its 95% interval."
             ),
         )

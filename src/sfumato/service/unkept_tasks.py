@@ -11,7 +11,7 @@ from sfumato.wire.reports import LARGEST_MIXED, MOST_REPORTS, Layout
 from sfumato.wire.sealing import OVERHEAD
 from sfumato.wire.task import Task
 
-__all__ = ["mixer_of", "refuse_unkept", "refuse_unmixable"]
+__all__ = ["mixer_of", "refuse_asking", "refuse_unkept", "refuse_unmixable"]
 
 
 def refuse_unkept(task: Task, *, sealed: bool) -> None:
@@ -26,14 +26,24 @@ def refuse_unkept(task: Task, *, sealed: bool) -> None:
             f"enrolment is {task.enrolment!r}; anybody may take part in the tasks of this "
             "collector, so leave it out."
         )
-    if task.counts is not None:
+    if task.counts is not None and task.keep is not None:
         raise ConfigurationError(
-            f"counts is {task.counts!r}; this collector counts reports itself, so leave it out."
+            f"keep is {task.keep} seconds where counts is {task.counts!r}; reports that an engine "
+            "has counted are erased at once, so leave it out."
         )
     if task.renew is not None and not sealed:
         raise ConfigurationError(
             f"renew is {task.renew} seconds; the task's reports are not sealed, so that there is "
             "no key to renew."
+        )
+
+
+def refuse_asking(task: Task, rounds: int) -> None:
+    """Raise ConfigurationError if an engine is to count answers to questions."""
+    if task.counts is not None and rounds:
+        raise ConfigurationError(
+            f"counts is {task.counts!r}; the next question of this task depends on the answers to "
+            "the last one, so that only the collector can count them, and counts is left out."
         )
 
 

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from sfumato.store.epochs import EngineProgress, Epoch
 from sfumato.store.interface import Filled, LogRow, Release, Store, StoredTask
 from sfumato.store.seen_ids import Full, SeenIds
 from sfumato.store.sqlite import SQLiteStore
 
-__all__ = ["Filled", "Full", "LogRow", "Release", "SQLiteStore", "SeenIds", "Store", "StoredTask"]
+__all__ = [
+    "EngineProgress",
+    "Epoch",
+    "Filled",
+    "Full",
+    "LogRow",
+    "Release",
+    "SQLiteStore",
+    "SeenIds",
+    "Store",
+    "StoredTask",
+]

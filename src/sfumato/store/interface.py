@@ -9,8 +9,16 @@ from dataclasses import dataclass, field
 
 from sfumato.arrays import Bools, Floats
 from sfumato.core.tally import Place, Tallies, Tally
+from sfumato.store.epochs import EngineProgress, Epoch
 
-__all__ = ["Count", "Filled", "LogRow", "Release", "Store", "StoredTask"]
+__all__ = [
+    "Count",
+    "Filled",
+    "LogRow",
+    "Release",
+    "Store",
+    "StoredTask",
+]
 
 Count = Callable[[int, bytes], Mapping[Place, Tally]]
 """A function that returns the tallies of a period's report contents."""
@@ -58,7 +66,8 @@ class LogRow:
     n
         How many reports there are.
     contents
-        The opened contents of the reports, concatenated.
+        The opened contents of the reports, concatenated. If an engine counts the task, they are
+        those that were sent, each after its id.
 
     """
 
@@ -275,8 +284,11 @@ class Store(ABC):
         """Return the closed periods whose contents are not in the log yet."""
 
     @abstractmethod
-    def pack(self, task_id: bytes, period: int) -> None:
-        """Move the contents of a closed period into the log, in random order and without ids."""
+    def pack(self, task_id: bytes, period: int, *, with_ids: bool = False) -> None:
+        """Move the contents of a closed period into the log, in random order and without ids.
+
+        Each content comes after its id if an engine is to open its seal, which is bound to the id.
+        """
 
     @abstractmethod
     def erase_contents(self, task_id: bytes, until: int) -> None:
@@ -299,6 +311,37 @@ class Store(ABC):
         Only the last period is known, and up to a thousand ids at once are looked up; none of the
         others is in the mask.
         """
+
+    # ---- counting by an engine ---------------------------------------------------------------
+
+    @abstractmethod
+    def packed(self, task_id: bytes) -> int:
+        """Return the last period of a task whose contents are in the log; 0 if there is none."""
+
+    @abstractmethod
+    def progress(self, task_id: bytes) -> EngineProgress:
+        """Return how far an engine has come with a task."""
+
+    @abstractmethod
+    def acknowledge(self, task_id: bytes, epoch: Epoch) -> bool:
+        """Add the tallies of an epoch to those of the task; return whether that was still to do.
+
+        An epoch counts once, however often it comes. MismatchError is raised, and nothing changed,
+        if it does not begin where the one before has ended, or does not account for each report of
+        its rows.
+        """
+
+    @abstractmethod
+    def is_counted(self, task_id: bytes, period: int) -> bool:
+        """Return whether an engine has counted all rows of a packed period."""
+
+    @abstractmethod
+    def uncounted(self, task_id: bytes) -> dict[int, int]:
+        """Return the number of reports of each period whose contents are still there."""
+
+    @abstractmethod
+    def drop_tallies(self, task_id: bytes, period: int) -> None:
+        """Delete the tallies of a period of which nothing may be released."""
 
     # ---- tokens ------------------------------------------------------------------------------
 

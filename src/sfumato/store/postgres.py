@@ -19,6 +19,7 @@ from psycopg import conninfo
 
 from sfumato.errors import InputError, SfumatoError
 from sfumato.randomness import Source
+from sfumato.store.engine_tables import EngineTables
 from sfumato.store.postgres_schema import FIRST, POSTGRES_STEPS
 from sfumato.store.schema import CELLS
 from sfumato.store.task_lives import TaskLives
@@ -123,7 +124,7 @@ class _Session:
         return error
 
 
-class PostgresStore(TaskLives):
+class PostgresStore(TaskLives, EngineTables):
     """A store in a PostgreSQL database.
 
     Parameters

@@ -101,4 +101,12 @@ POSTGRES_STEPS: Final = (
         PRIMARY KEY (task_id, first, last)
     );
     """,
+    """
+    CREATE TABLE progress (
+        task_id BYTEA PRIMARY KEY REFERENCES tasks,
+        sequence BIGINT NOT NULL,
+        counted BIGINT NOT NULL,
+        refused BIGINT NOT NULL
+    );
+    """,
 )

@@ -238,17 +238,21 @@ class ReportTables(TaskTables):
         rows = np.frombuffer(contents, f"V{len(contents) // n}")
         for place, tally in count(period, rows[again].tobytes()).items():
             cell = (task_id, key_id, period, writer, place.span, place.part)
-            where = " AND ".join(f"{name} = ?" for name in _PLACE.split(", "))
-            kept = self._read("tallies", "n, shape, sums", f"WHERE {where}", *cell, db=db)
-            if not kept:
+            whole = self._tally_at(db, cell)
+            if whole is None:
                 raise Damaged(self.name, "a tally is missing")
-            whole = self._tally(*kept[0])
             self._put(db, cell, Tally(whole.n - tally.n, whole.sums - tally.sums))
         left = ~again
         db.run(
             "UPDATE batches SET n = ?, ids = ?, contents = ? WHERE batch = ?",
             (int(left.sum()), names[left].tobytes(), rows[left].tobytes(), batch),
         )
+
+    def _tally_at(self, db: Database, cell: Cell) -> Tally | None:
+        """Return the tally that is kept in one place; None if there is none."""
+        where = " AND ".join(f"{name} = ?" for name in _PLACE.split(", "))
+        kept = self._read("tallies", "n, shape, sums", f"WHERE {where}", *cell, db=db)
+        return self._tally(*kept[0]) if kept else None
 
     def unpacked(self, task_id: bytes) -> list[int]:
         """Return the closed periods whose contents are not in the log yet."""
@@ -258,13 +262,13 @@ class ReportTables(TaskTables):
         )
         return [period for (period,) in self._read("periods", "period", rest, task_id, task_id)]
 
-    def pack(self, task_id: bytes, period: int) -> None:
+    def pack(self, task_id: bytes, period: int, *, with_ids: bool = False) -> None:
         """Move the contents of a closed period into the log, in random order and without ids."""
         rest = f"{_OF_A_PERIOD} AND n > 0"
         rows = self._read("batches", "batch, key_id, n", rest, task_id, period)
         ids = partial(self._rows_of, task_id, period, "ids")
         words = sorted_words(ids, sum(n for _, _, n in rows))
-        prepared: Iterable[tuple[int, int, bytes]] = self._permuted(rows)
+        prepared: Iterable[tuple[int, int, bytes]] = self._permuted(rows, with_ids=with_ids)
         query = "SELECT CAST(coalesce(sum(length(contents)), 0) AS BIGINT), 0 FROM batches"
         ((size, _),) = self._counts(f"{query} {_OF_A_PERIOD}", task_id, period)
         if size <= MOST_BYTES:
@@ -290,6 +294,7 @@ class ReportTables(TaskTables):
             db.run(f"DELETE FROM batches {_OF_A_PERIOD}", (task_id, period))  # noqa: S608
             self._join_writers(db, task_id, period)
             db.run(f"UPDATE periods SET packed = 1 {_OF_A_PERIOD}", (task_id, period))  # noqa: S608
+            self._changed(db, task_id)
 
     def erase_contents(self, task_id: bytes, until: int) -> None:
         """Erase the contents of the packed periods up to one, also from the files."""
@@ -307,11 +312,14 @@ class ReportTables(TaskTables):
                 (b"", task_id, number),
             )
 
-    def _permuted(self, rows: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, bytes]]:
+    def _permuted(
+        self, rows: Sequence[tuple[int, int, int]], *, with_ids: bool
+    ) -> Iterator[tuple[int, int, bytes]]:
         """Yield the key, the number and the contents of each row that the log will have."""
+        sized = self._named if with_ids else self._sized
         for key_id in sorted({key_id for _, key_id, _ in rows}):
             sizes = [(batch, n) for batch, key, n in rows if key == key_id]
-            read = partial(self._sized, sizes)
+            read = partial(sized, sizes)
             size = len(next(iter(read()))[1]) // sizes[0][1]
             for part in permuted(read, sum(n for _, n in sizes), size, self._rng):
                 yield key_id, len(part), part.tobytes()
@@ -321,6 +329,13 @@ class ReportTables(TaskTables):
         for batch, n in sizes:
             ((contents,),) = self._read("batches", "contents", "WHERE batch = ?", batch)
             yield n, contents
+
+    def _named(self, sizes: Iterable[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+        """Yield the same with its id before each content."""
+        for batch, n in sizes:
+            ((ids, contents),) = self._read("batches", "ids, contents", "WHERE batch = ?", batch)
+            halves = (np.frombuffer(side, np.uint8).reshape(n, -1) for side in (ids, contents))
+            yield n, np.concatenate(list(halves), axis=1).tobytes()
 
     def _join_writers(self, db: Database, task_id: bytes, period: int) -> None:
         """Add the tallies of all writers of a closed period up."""

@@ -144,6 +144,14 @@ STEPS: Final = (
         PRIMARY KEY (task_id, first, last)
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE progress (
+        task_id BLOB PRIMARY KEY REFERENCES tasks,
+        sequence INTEGER NOT NULL,
+        counted INTEGER NOT NULL,
+        refused INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )
 
 
@@ -203,6 +211,7 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     },
     "counted": {"task_id": _TASK, "period": NUMBER, "first": exactly(8), "ids": BYTES},
     "gaps": {"task_id": _TASK, "first": COUNT, "last": COUNT},
+    "progress": {"task_id": _TASK, "sequence": COUNT, "counted": COUNT, "refused": COUNT},
 }
 """The values that each column may have, by table and column."""
 

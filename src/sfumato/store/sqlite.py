@@ -18,6 +18,7 @@ from typing import ClassVar, Final
 from sfumato.claims import Claim
 from sfumato.errors import InputError
 from sfumato.randomness import Source
+from sfumato.store.engine_tables import EngineTables
 from sfumato.store.schema import CELLS, migrate
 from sfumato.store.task_lives import TaskLives
 from sfumato.store.task_tables import Database
@@ -34,7 +35,7 @@ PATIENCE: Final = 30.0
 """The longest time, in seconds, for which a transaction waits for those of other workers."""
 
 
-class SQLiteStore(TaskLives):
+class SQLiteStore(TaskLives, EngineTables):
     """A store in one file.
 
     Parameters

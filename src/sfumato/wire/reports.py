@@ -95,6 +95,12 @@ class Layout:
         size = self.content_dtype.itemsize + self.overhead
         return np.dtype([("id", f"V{ID_BYTES}"), ("period", "<u4"), ("sealed", f"V{size}")])
 
+    @property
+    def named_dtype(self) -> np.dtype[Any]:
+        """The numpy dtype of one report after its id, as the log has it if an engine opens it."""
+        whole = self.report_dtype
+        return np.dtype([(name, whole[name]) for name in ("id", "sealed")])
+
     def fits(self, size: int) -> None:
         """Raise ReportError if a payload of ``size`` bytes is too long for the task."""
         if size > self.payload:

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from sfumato.errors import ReportError
+from sfumato.wire.published import Published
 from sfumato.wire.sealing import SUITE, Context
 
-__all__ = ["open_sealed"]
+__all__ = ["Key", "open_sealed"]
+
+
+@dataclass(frozen=True)
+class Key:
+    """A private key, and the context that reports sealed to it are bound to."""
+
+    private: X25519PrivateKey = field(repr=False)
+    context: Context
+
+    @classmethod
+    def of(cls, spec: Mapping[str, Any], name: int, private: bytes) -> Self:
+        """Return one key of a task, with the context in which reports are sealed to it."""
+        key = X25519PrivateKey.from_private_bytes(private)
+        published = Published(spec, {name: key.public_key().public_bytes_raw()}, "")
+        return cls(key, published.context)
 
 
 def open_sealed(
