@@ -54,13 +54,17 @@ def test_every_variable_that_the_files_set_is_a_setting() -> None:
 
 
 def test_every_command_of_the_files_exists() -> None:
-    commands = [COMPOSE["services"][name]["command"] for name in ("collector", "shuffler")]
+    services = ("collector-1", "collector-2", "shuffler")
+    commands = [COMPOSE["services"][name]["command"] for name in services]
     commands += [re.findall(r"ExecStart=\S+/sfumato (.*)", path.read_text()) for path in UNITS]
     for command in commands:
         assert run(*" ".join(command).split(), "--help").exit_code == 0, command
 
 
-@pytest.mark.parametrize("name", ["collector", "shuffler", "proxy", "prometheus"])
+SEALED: Final = ("collector-1", "collector-2", "database", "shuffler", "proxy", "prometheus")
+
+
+@pytest.mark.parametrize("name", SEALED)
 def test_services_write_nothing_but_their_volumes(name: str) -> None:
     service = COMPOSE["services"][name]
     assert service["read_only"] is True
@@ -81,6 +85,18 @@ def test_volumes_networks_and_secrets_are_declared() -> None:
     wanted = set(re.findall(r"\$\{([A-Z_]+)", (DEPLOY / "compose.yaml").read_text()))
     given = set(re.findall(r"(?m)^([A-Z_]+)=", (DEPLOY / "example.env").read_text()))
     assert wanted == given
+
+
+def test_every_collector_is_asked_by_proxy_and_prometheus_and_has_the_database() -> None:
+    named = {name for name in COMPOSE["services"] if name.startswith("collector")}
+    assert len(named) > 1
+    for file in ("caddy/Caddyfile", "prometheus/prometheus.yml"):
+        assert set(re.findall(r"(collector-\d+):8080", (DEPLOY / file).read_text())) == named
+    for name in named:
+        service = COMPOSE["services"][name]
+        assert service["networks"]["inside"]["aliases"] == ["collector"]  # for all who ask one
+        assert "@database/" in service["environment"]["SFUMATO_SERVE_STORE"]
+    assert "postgres" in (DEPLOY / "Dockerfile").read_text()
 
 
 def test_the_image_runs_as_nobody_and_is_asked_for_its_health() -> None:
