@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import mmap
 import os
+import runpy
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -89,6 +91,26 @@ CRASHES: Final = (
 
 def collector(controls: Controls, wrong: str, words: list[str]) -> None:
     """Run a collector; with the name of a wrong one, that one."""
+    _put_in_place(controls, wrong)
+    from sfumato.cli import main
+
+    # Its workers are started by this in place of Python.
+    script = Path(f"{sys.argv[2]}-worker")
+    inside = map(shlex.quote, (sys.executable, __file__, "worker", *sys.argv[2:4]))
+    script.write_text(f'#!/bin/sh\nexec {" ".join(inside)} "$@"\n')
+    script.chmod(0o700)
+    sys.executable, sys.argv = str(script), ["sfumato", *words]
+    main()
+
+
+def worker(controls: Controls, wrong: str, words: list[str]) -> None:
+    """Run a worker of a collector, after the words ``-P -m`` and its module."""
+    _put_in_place(controls, wrong)
+    sys.argv = words[2:]
+    runpy.run_module(words[2], run_name="__main__")
+
+
+def _put_in_place(controls: Controls, wrong: str) -> None:
     controls.shift_clock()
     _replace(sqlite3, "connect", partial(sqlite3.connect, factory=_disturbed(controls)))
     from sfumato.store.report_tables import ReportTables
@@ -97,10 +119,6 @@ def collector(controls: Controls, wrong: str, words: list[str]) -> None:
         WRONG[wrong]()
     for number, (step, _) in enumerate(CRASHES, 1):
         _replace(ReportTables, step, _deadly(getattr(ReportTables, step), controls, number))
-    from sfumato.cli import main
-
-    sys.argv = ["sfumato", *words]
-    main()
 
 
 def _replace(owner: Any, name: str, by: Any) -> None:
@@ -298,4 +316,5 @@ WRONG: Final[dict[str, Callable[[], None]]] = {
 
 if __name__ == "__main__":
     role, shared, deviation, *rest = sys.argv[1:]
-    {"collector": collector, "devices": devices}[role](Controls(shared), deviation, rest)
+    roles = {"collector": collector, "worker": worker, "devices": devices}
+    roles[role](Controls(shared), deviation, rest)

@@ -15,6 +15,7 @@ KILLS: Final = (
     "kill a collector",
     "crash while closing",
     "crash while counting",
+    "kill a worker",
     "kill devices",
     "kill the database",
     "kill a session of the database",

@@ -15,6 +15,7 @@ from typing import Final
 
 import psycopg
 from tests.service.running import Running
+from tests.service.workers import pids
 from tests.store.own_postgres import OwnPostgres
 from tests.system.faults import inside
 from tests.system.faults.inside import Controls, Disk
@@ -24,7 +25,7 @@ from sfumato.store import SQLiteStore
 from sfumato.store.postgres import PostgresStore
 from sfumato.store.report_tables import ReportTables
 
-__all__ = ["SITES", "DatabaseSite", "FileSite", "Site"]
+__all__ = ["SITES", "DatabaseSite", "FileSite", "Site", "WorkersSite"]
 
 TEN_HOURS: Final = 36_000.0
 DYING: Final = 4.0
@@ -48,6 +49,8 @@ class Site:
     faults: Sequence[str] = EVERYWHERE
     """What can go wrong here."""
     collectors = 1
+    options: Sequence[str] = ()
+    """Further options of each collector."""
 
     def __init__(self, folder: Path, url: str, wrong: str = "") -> None:
         self.folder, self._url, self._wrong = folder, url, wrong
@@ -73,7 +76,7 @@ class Site:
         shared = str(self.folder / f"collector-{number}")
         program = (inside.__file__, "collector", shared, self._wrong)
         log = self.folder / f"collector-{number}.log"
-        return Running(self.store, "--url", self._url, log=log, program=program)
+        return Running(self.store, "--url", self._url, *self.options, log=log, program=program)
 
     def start(self) -> None:
         """Start all collectors."""
@@ -86,10 +89,15 @@ class Site:
 
     def abandon(self) -> None:
         """End whatever still runs."""
-        for running in self.running:
+        for pid in self.processes():
             with suppress(ProcessLookupError):
-                os.kill(running.pid, signal.SIGCONT)
+                os.kill(pid, signal.SIGKILL)
+        for running in self.running:
             running.kill()
+
+    def processes(self) -> list[int]:
+        """Return the processes that write to the store."""
+        return [each.pid for each in self.running]
 
     # ---- what goes wrong ---------------------------------------------------------------------
 
@@ -160,7 +168,7 @@ class Site:
         if fault.which % 2:
             self._disturb(Disk.FULL, fault.length)
             return
-        with _limited([each.pid for each in self.running]):
+        with _limited(self.processes):
             time.sleep(fault.length)
 
     def _read_only_disk(self, fault: Fault) -> None:
@@ -191,6 +199,61 @@ class FileSite(Site):
     """One collector with a file."""
 
 
+class WorkersSite(Site):
+    """One collector of two workers with a file."""
+
+    options = ("--workers", "2")
+    faults = (*EVERYWHERE, "kill a worker", "kill a worker", "stop a worker and go on")
+
+    def processes(self) -> list[int]:
+        """Return whoever listens, and the workers."""
+        return [*super().processes(), *self._workers()]
+
+    def _workers(self) -> list[int]:
+        return [pid for running in self.running for pid in pids(running)]
+
+    def _more(self) -> dict[str, Callable[[Fault], None]]:
+        return {
+            "kill a worker": self._kill_worker,
+            "stop a worker and go on": self._stop_worker,
+        }
+
+    def _worker(self, fault: Fault) -> list[int]:
+        workers = self._workers()
+        return workers[fault.which % len(workers) :][:1] if workers else []
+
+    def _kill_worker(self, fault: Fault) -> None:
+        for pid in self._worker(fault):
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(fault.length)
+
+    def _stop_worker(self, fault: Fault) -> None:
+        with _stopped(self._worker(fault)):
+            time.sleep(2 * fault.length)
+
+    def _kill(self, fault: Fault) -> None:
+        """Kill whoever listens; the file is free when the workers have noticed."""
+        before = self._workers()
+        self.running[0].kill()
+        time.sleep(fault.length / 3)
+        end = time.monotonic() + 30
+        while any(Path(f"/proc/{pid}").exists() for pid in before):
+            assert time.monotonic() < end, "workers go on without whoever listens"
+            time.sleep(0.05)
+        self.running[0] = self.started(0)
+
+    def _crash(self, fault: Fault) -> None:
+        before, end = set(self._workers()), time.monotonic() + DYING
+        self.controls[0].crash = fault.step
+        while before <= set(self._workers()) and time.monotonic() < end:
+            time.sleep(0.05)
+        self.controls[0].crash = 0
+
+    def _stop_and_go_on(self, fault: Fault) -> None:
+        with _stopped(self.processes()):
+            time.sleep(fault.length)
+
+
 class DatabaseSite(Site):
     """Two collectors on one PostgreSQL, which can end as well."""
 
@@ -218,9 +281,9 @@ class DatabaseSite(Site):
 
     def abandon(self) -> None:
         """End everything, the database as well."""
-        super().abandon()
-        with suppress(ProcessLookupError):
-            self._server.send(signal.SIGCONT)
+        for running in self.running:
+            running.kill()
+        self._server.send(signal.SIGCONT)
         self._server.__exit__()
 
     def _more(self) -> dict[str, Callable[[Fault], None]]:
@@ -260,10 +323,10 @@ class DatabaseSite(Site):
                 database.execute("SELECT pg_terminate_backend(%s)", (pid,))
 
     def _stop_database(self, fault: Fault) -> None:
-        with _stopped(self._processes()):
+        with _stopped(self.processes()):
             time.sleep(2 * fault.length)
 
-    def _processes(self) -> list[int]:
+    def processes(self) -> list[int]:
         """Return all processes of the server."""
         words = ["ps", "-eo", "pid=,ppid="]
         listed = subprocess.run(words, check=True, capture_output=True, text=True).stdout  # noqa: S603
@@ -272,7 +335,7 @@ class DatabaseSite(Site):
 
     def _full_disk(self, fault: Fault) -> None:
         """Let the database's files not grow any more; it ends itself and recovers, or goes on."""
-        with _limited(self._processes()):
+        with _limited(self.processes):
             time.sleep(fault.length)
         self._until_there()
 
@@ -297,7 +360,11 @@ class DatabaseSite(Site):
         raise AssertionError("the database does not come back")
 
 
-SITES: Final[dict[str, type[Site]]] = {"file": FileSite, "database": DatabaseSite}
+SITES: Final[dict[str, type[Site]]] = {
+    "file": FileSite,
+    "workers": WorkersSite,
+    "database": DatabaseSite,
+}
 
 
 @contextmanager
@@ -315,14 +382,14 @@ def _stopped(pids: Sequence[int]) -> Iterator[None]:
 
 
 @contextmanager
-def _limited(pids: Sequence[int]) -> Iterator[None]:
+def _limited(processes: Callable[[], Sequence[int]]) -> Iterator[None]:
     """Let no file that processes write to grow beyond two pages."""
-    for pid in pids:
+    for pid in processes():
         _limit(pid, 8192)
     try:
         yield
     finally:
-        for pid in pids:
+        for pid in processes():
             _limit(pid, resource.RLIM_INFINITY)
 
 
