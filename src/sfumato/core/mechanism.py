@@ -15,6 +15,7 @@ import numpy as np
 from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.absolute_errors import largest
 from sfumato.core.contrast import Contrasts, listed
+from sfumato.core.doubt import Doubt
 from sfumato.core.estimate import Estimate
 from sfumato.core.exact import checked_epsilon, log_above, log_below
 from sfumato.core.field_checks import check_whole
@@ -298,6 +299,11 @@ class Mechanism(ABC):
     @abstractmethod
     def _estimate(self, tally: Tally) -> Estimate:
         """Return the estimates of a tally that has this mechanism's shape."""
+
+    def doubt(self, tally: Tally) -> Doubt | None:
+        """Return how improbable a tally is if all devices are honest; None if nothing bounds it."""
+        del tally
+        return None
 
     @property
     @abstractmethod

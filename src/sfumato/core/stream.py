@@ -25,7 +25,7 @@ from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.outlook import Notice, Outlook, Sent
 from sfumato.core.quantity import SHARE, Quantity
-from sfumato.core.stream_design import StreamDesign
+from sfumato.core.stream_doubts import StreamDoubts
 from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError, ReportError
 from sfumato.randomness import Source, seeded
@@ -50,7 +50,7 @@ _LIVED: Final = 1024
 """The number of periods, over all devices, that are simulated to count messages."""
 
 
-class Stream(StreamDesign):
+class Stream(StreamDoubts):
     """A way to estimate statistics of devices' values over time, under one guarantee."""
 
     @property

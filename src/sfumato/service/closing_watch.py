@@ -94,6 +94,13 @@ class ClosingWatch:
         self._metrics.closed(len(closed), time.monotonic() - began)
         self._bell.ring()
         for running, release in closed:
+            for odd in running.suspicions().get(release.period, ())[:1]:
+                log().warning(
+                    "reports are not what honest devices send",
+                    task=running.name,
+                    period=release.period,
+                    odd=odd.sentence,
+                )
             lacks = {"may_lack_reports": True} if release.period in running.incomplete() else {}
             log().info(
                 "period closed", task=running.name, period=release.period, n=release.n, **lacks

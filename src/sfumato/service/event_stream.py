@@ -112,8 +112,11 @@ async def stream(
                 for release in running.releases[since : running.closed]:
                     released = answers(running, release)
                     counted = reports.get(release.period, 0)
+                    own = (release.period,)
                     if release.period in running.incomplete():
-                        released = replace(released, incomplete=(release.period,))
+                        released = replace(released, incomplete=own)
+                    if release.period in running.suspicions():
+                        released = replace(released, flagged=own)
                     data = json.dumps(told(released, counted, is_mixed=running.is_mixed))
                     yield f"id: {release.period}\nevent: period\ndata: {data}\n\n"
                     since = release.period

@@ -62,6 +62,11 @@ class CollectorMetrics:
         self._engine_reports = self._gauge(
             "engine_reports", "Reports that an engine has counted or refused.", "task", "outcome"
         )
+        self._flagged = self._gauge(
+            "task_flagged_periods",
+            "Periods whose reports are not what honest devices send.",
+            "task",
+        )
         ids = self._gauge("ids_in_memory", "Ids of open periods in memory.")
         ids.set_function(lambda: collector.ids_in_memory)
         tasks = self._gauge("tasks", "Tasks that have not ended.")
@@ -151,6 +156,7 @@ class CollectorMetrics:
         for running in list(self._collector.running_tasks.values()):
             lag = 0.0 if running.is_over else max(0.0, now - running.next_at)
             self._lag.labels(running.name).set(lag)
+            self._flagged.labels(running.name).set(len(running.suspicions()))
             if running.progress is not None:
                 waits = 0.0 if running.lag is None else max(0.0, now - running.lag.since)
                 self._engine_lag.labels(running.name).set(waits)

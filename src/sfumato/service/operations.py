@@ -178,6 +178,15 @@ def _concerns(
     )
     yield from _slowness(sample, earlier)
     yield from late_concerns(tasks, service.collector.clock())
+    odd = [running for running in tasks if running.closed in running.suspicions()]
+    yield Concern(
+        "Reports are not what honest devices send",
+        bool(odd),
+        "The last period has values that no honest devices have: "
+        + ", ".join(running.name[:8] for running in odd[:5])
+        + ".",
+        "Somebody forges reports, or an app is broken: the task's page says what is odd.",
+    )
     yield from _refusing(sample, earlier)
 
 

@@ -102,7 +102,8 @@ def _periods_of(asked: Mapping[str, Any], query: str, closed: int) -> set[int]:
 def _remarked(running: RunningTask, answered: Answers, about: Collection[int]) -> Answers:
     """Return answers with what has to be said of the periods that they are about."""
     incomplete = tuple(period for period in running.incomplete() if period in about)
-    return replace(answered, incomplete=incomplete)
+    flagged = tuple(period for period in running.suspicions() if period in about)
+    return replace(answered, incomplete=incomplete, flagged=flagged)
 
 
 def _checked(given: Mapping[str, str]) -> str:

@@ -15,6 +15,7 @@ from sfumato.arrays import Array, Bools, Ints
 from sfumato.core.decoded import ONLINE
 from sfumato.errors import MismatchError
 from sfumato.queries.history import History
+from sfumato.queries.honesty import Suspicion
 from sfumato.service.engine_lag import EngineLag
 from sfumato.service.task_driving import Driver
 from sfumato.service.task_summary import TaskSummary
@@ -369,6 +370,11 @@ class RunningTask:
             return []
         counted = self.participation()
         return [period for period in range(1, self.closed + 1) if not counted.get(period)]
+
+    def suspicions(self) -> dict[int, tuple[Suspicion, ...]]:
+        """Return what honest devices would not have sent, by closed period."""
+        judged = enumerate(self.driver.suspicions[: self.closed], 1)
+        return {period: found for period, found in judged if found}
 
     def incomplete(self) -> list[int]:
         """Return the closed periods that may lack reports, as the store was put in place anew."""

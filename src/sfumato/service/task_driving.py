@@ -15,6 +15,7 @@ from sfumato.arrays import Floats
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.stream import Ask, Curator, Place, Stream, Timestep
 from sfumato.errors import MismatchError
+from sfumato.queries.honesty import Honesty, Suspicion
 from sfumato.store import Release, Store
 from sfumato.store.interface import Count
 from sfumato.wire.questions import Question
@@ -70,12 +71,15 @@ class Driver:
         """All questions so far, by the place of their answers."""
         self.ends: list[tuple[Floats, Floats]] = []
         """The two ends of the intervals of each closed period."""
+        self.suspicions: list[tuple[Suspicion, ...]] = []
+        """What honest devices would not have sent of each closed period."""
         self.restore(closed)
 
     def restore(self, closed: int) -> None:
         """Lead a new curator to the round that is open after ``closed`` closed periods."""
         self._curator: Curator = self._stream.curator()
-        self.ends = []
+        self.ends, self.suspicions = [], []
+        self._honesty = Honesty(self._stream, self._periods)
         self._begin(1)
         self.follow(closed)
 
@@ -125,6 +129,8 @@ class Driver:
         tallies = self._store.tallies(self._task_id, self.period)
         estimate = self._step.answer(self._step.brought(tallies))
         self._opened()
+        if estimate is not None:
+            self.suspicions.append(self._honesty.judged(self.period, tallies, self.asked))
         if estimate is None or tallies or not self._silent_if_short:
             return estimate
         unknown = np.full(len(estimate.values), np.nan)

@@ -26,6 +26,7 @@ from sfumato.pages.subject import (
     Range,
     Way,
 )
+from sfumato.queries.honesty import Suspicion
 from sfumato.service.event_stream import answers
 from sfumato.service.lenses import ways_of
 from sfumato.service.metrics import CollectorMetrics
@@ -44,6 +45,13 @@ SHORT: Final = 20
 
 SOON: Final = 5.0
 """After how many seconds it is worth to look again whether an engine has counted."""
+FLAGGED: Final = 20
+"""The number of flagged periods that are listed."""
+ADVICE: Final = (
+    "Somebody may be forging reports, or an app is broken: look at who can send to this task, and "
+    "do not rest a decision on these periods."
+)
+"""What to do about reports that are not what honest devices send."""
 
 WIDE: Final = 0.15
 """An interval is called wide if its half width exceeds this part of the range of values."""
@@ -256,8 +264,9 @@ class TaskSubject(PageSubject):
 
     @property
     def flags(self) -> tuple[Flag, ...]:
-        """What honest devices would not send, latest first; so far nobody judges this."""
-        return ()
+        """What honest devices would not send, latest first."""
+        latest = sorted(self.running.suspicions().items(), reverse=True)[:FLAGGED]
+        return tuple(Flag(period, _odd(found), ADVICE) for period, found in latest)
 
     @cached_property
     def participation(self) -> dict[int, int]:
@@ -297,6 +306,13 @@ def _over(running: RunningTask) -> PageState:
     if running.is_archived:
         return PageState("archived", f"{text} It is archived: its reports have been erased.")
     return PageState("over", text)
+
+
+def _odd(found: Sequence[Suspicion]) -> str:
+    """Return the most improbable of some suspicions in words, and how many others there are."""
+    others = len(found) - 1
+    more = f" {others:,} more {'is' if others == 1 else 'are'} as odd." * bool(others)
+    return f"{found[0].sentence}{more}"
 
 
 def _waiting(running: RunningTask, releases: Sequence[Release], now: float) -> PageState:

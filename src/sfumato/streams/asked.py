@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from sfumato.arrays import Array
+from sfumato.core.doubt import Doubt
 from sfumato.core.exact import is_finite_number
 from sfumato.core.fleet import Fleet, Population, summed
 from sfumato.core.mechanism import Mechanism
@@ -53,6 +54,11 @@ class AskedStream(Stream):
         """Return the form of the answers to a question; None without a question."""
         del place
         return None if ask is None else Form.of(ask.mechanism)
+
+    def doubt(self, place: Place, tally: Tally, ask: Ask | None = None) -> Doubt | None:
+        """Return how improbable the answers to a question are if all devices are honest."""
+        del place
+        return None if ask is None else ask.mechanism.doubt(tally)
 
 
 class AskedDevice(StreamDevice):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Floats
+from sfumato.core.doubt import Doubt
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.frequency.grr import GRR
@@ -78,6 +79,10 @@ class Snapshot(ABC):
     def read(self, tally: Tally) -> Floats:
         """Return the estimated mean of each entry."""
 
+    def doubt(self, tally: Tally) -> Doubt | None:
+        """Return how improbable the share of each entry is if all devices are honest."""
+        return self.mechanism.doubt(tally)
+
 
 @dataclass(frozen=True)
 class Supports(Snapshot):
@@ -132,6 +137,11 @@ class Bit(Supports):
         """Return the estimated share of ones."""
         return super().read(tally)[1:]
 
+    def doubt(self, tally: Tally) -> Doubt | None:
+        """Return how improbable the share of ones is if all devices are honest."""
+        doubt = super().doubt(tally)
+        return None if doubt is None else doubt.only(slice(1, None))
+
 
 @dataclass(frozen=True)
 class Item(Supports):
@@ -162,6 +172,11 @@ class OptionalItem(Supports):
         """Return the estimated shares of the real items."""
         return super().read(tally)[:-1]
 
+    def doubt(self, tally: Tally) -> Doubt | None:
+        """Return how improbable the shares of the real items are if all devices are honest."""
+        doubt = super().doubt(tally)
+        return None if doubt is None else doubt.only(slice(-1))
+
 
 @dataclass(frozen=True)
 class Signs(Snapshot):
@@ -186,6 +201,11 @@ class Signs(Snapshot):
         contrast = self.mechanism.probabilities.contrast  # type: ignore[attr-defined]
         plus, minus = tally.sums / tally.n
         return np.asarray(((plus - minus) / contrast + 1) / 2)
+
+    def doubt(self, tally: Tally) -> Doubt | None:
+        """Return how improbable the shares are if all devices are honest."""
+        doubt = super().doubt(tally)
+        return None if doubt is None else doubt.halved()
 
 
 Look = tuple[str, int, int | None]

@@ -17,6 +17,7 @@ from sfumato.arrays import Floats, Ints
 from sfumato.core import intervals
 from sfumato.core.contrast import Contrasts, Cover, Covering, alike, favoured
 from sfumato.core.domain import Domain, Label
+from sfumato.core.doubt import Doubt
 from sfumato.core.estimate import Covariance, FrequencyEstimate
 from sfumato.core.exact import exp_below
 from sfumato.core.mechanism import Mechanism
@@ -205,6 +206,10 @@ class FrequencyOracle(Mechanism):
             p=self.p,
             q=self.q,
         )
+
+    def doubt(self, tally: Tally) -> Doubt:
+        """Return how improbable the counts are if all devices are honest."""
+        return Doubt.of_supports(tally.sums, tally.n, self.p, self.q)
 
     def _covariance(self, share: Floats, n: int) -> Covariance:
         """Return the covariance if any two supports in one report are uncorrelated."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sfumato import frames
 from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.contrast import Contrast, Contrasts
+from sfumato.core.doubt import Doubt
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import is_whole_number
 from sfumato.core.field_checks import check_number
@@ -224,6 +225,12 @@ class NumericMechanism(Mechanism):
             guarantee=self.guarantee,
             quantity=MEAN,
         )
+
+    def doubt(self, tally: Tally) -> Doubt:
+        """Return how improbable the mean is if all devices are honest."""
+        values = self.estimate(tally).values
+        span, reach = (self.low, self.high), self.influence + self.high - self.low
+        return Doubt.of_means(values, tally.n, span, self.worst_variance, reach)
 
     @abstractmethod
     def moments(self, tally: Tally) -> Moments:

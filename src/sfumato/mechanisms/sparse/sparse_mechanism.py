@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, Literal, Self
 import numpy as np
 
 from sfumato.arrays import Array, Floats
+from sfumato.core.doubt import Doubt
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.exact import exp_above
 from sfumato.core.field_checks import check_one_of
@@ -275,6 +276,14 @@ class SparseMechanism(SparseInput):
             guarantee=self.guarantee,
             quantity=SHARE if self.goal == "frequency" else AMOUNT,
         )
+
+    def doubt(self, tally: Tally) -> Doubt:
+        """Return how improbable the mean of each entry is if all devices are honest."""
+        law = self.probabilities
+        plus, minus = tally.sums[:2] / tally.n
+        values, variance = (plus - minus) / law.contrast, max(law.value_variances())
+        reach = 1 / law.contrast + 1
+        return Doubt.of_means(values, tally.n, (-1.0, 1.0), variance, reach)
 
     def _held(self, tally: Tally) -> Floats:
         """Return unbiased estimates of how many people hold each entry, as shares."""

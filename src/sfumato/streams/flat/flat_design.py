@@ -11,6 +11,7 @@ import numpy as np
 from sfumato.accounting.shuffle import Chaff
 from sfumato.arrays import Array, Bools
 from sfumato.core.domain import Domain, Label
+from sfumato.core.doubt import Doubt
 from sfumato.core.field_checks import check_number, check_one_of, check_whole
 from sfumato.core.form import Form
 from sfumato.core.guarantee import Guarantee
@@ -18,6 +19,7 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.core.outlook import Sent
 from sfumato.core.quantity import MOVE, Quantity
 from sfumato.core.stream import Ask, Place, Stream
+from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.subset.chaffed_vectors import ChaffedVectors
 from sfumato.mechanisms.sparse.subset.signed_subset import ExSub
@@ -147,6 +149,11 @@ class FlatDesign(Stream):
             return np.asarray(written.valid(messages) & few)
 
         return Form(written.dtype, valid, written.counted)
+
+    def doubt(self, place: Place, tally: Tally, ask: Ask | None = None) -> Doubt | None:
+        """Return how improbable the moves of a period are; None if there is chaff among them."""
+        del place, ask
+        return None if self.dummies else self.strand.mechanism.doubt(tally)
 
     def facts(self) -> dict[str, Any]:
         """Return the choices made: the mechanism that carries the moves."""

@@ -18,9 +18,11 @@ import numpy as np
 
 from sfumato.accounting.shuffle import Levels
 from sfumato.core.domain import Label
+from sfumato.core.doubt import Doubt
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Form, Place, Stream
+from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 from sfumato.streams.kinds import Values
@@ -249,6 +251,20 @@ class WeaveDesign(Stream):
             return None
         written = self.difference(thread)
         return Form(written.dtype, written.valid, written.counted)
+
+    def doubt(self, place: Place, tally: Tally, ask: Ask | None = None) -> Doubt | None:
+        """Return how improbable the reports of a place are if all devices are honest."""
+        del ask
+        if place.span == SNAPSHOT:
+            return self.snapshots[place.part].doubt(tally)
+        strand = self.strand(Thread(place.span, place.period % place.span))
+        doubt = strand.mechanism.doubt(tally)
+        periods = "one period" if place.span == 1 else f"{place.span:,} periods"
+        return None if doubt is None else replace(doubt, what=f"the change over {periods}")
+
+    def reports_once(self, place: Place) -> bool:
+        """Return whether reports are snapshots, of which a device sends one over the horizon."""
+        return place.span == SNAPSHOT
 
     def difference(self, thread: Thread) -> Difference:
         """Return the form of a thread's differences."""

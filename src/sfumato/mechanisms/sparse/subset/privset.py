@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.arrays import Array, Floats, Ints
 from sfumato.core.contrast import Contrasts, alike, favoured
+from sfumato.core.doubt import Doubt
 from sfumato.core.estimate import Covariance, FrequencyEstimate
 from sfumato.core.size_ranges import SizeRange
 from sfumato.core.tally import Tally
@@ -220,6 +221,11 @@ class PrivSet(FavouredSubsets):
         encoded = self.encode(values)
         counts = np.bincount(encoded["position"].ravel(), minlength=self.padded_dimension)
         return counts[: self.dimension] / len(encoded)
+
+    def doubt(self, tally: Tally) -> Doubt:
+        """Return how improbable the counts are if all devices are honest."""
+        law = self.probabilities
+        return Doubt.of_supports(tally.sums, tally.n, law.p_true, law.p_false)
 
     def _estimate(self, tally: Tally) -> FrequencyEstimate:
         if bool((tally.sums < 0).any()) or bool((tally.sums > tally.n).any()):
