@@ -19,6 +19,7 @@ RULES: Final[dict[str, Callable[[float, float], float]]] = {
     "sfumato_worker_up": min,
     "sfumato_task_lag_seconds": max,
     "sfumato_tasks": max,
+    "sfumato_task_flagged_periods": max,
     "sfumato_engine_waiting_seconds": max,
     "sfumato_engine_reports": max,
 }
