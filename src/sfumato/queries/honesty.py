@@ -123,7 +123,7 @@ class Honesty:
         if not many:
             return ()
         limit = math.log(CHANCE) - math.log(self._periods) - math.log(many)
-        found = [
+        suspicions = [
             Suspicion(
                 *(period, since, doubt.what, self._label(doubt, entry)),
                 *(float(doubt.values[entry]), doubt.low, doubt.high, float(doubt.logs[entry])),
@@ -131,7 +131,7 @@ class Honesty:
             for since, doubt in tests
             for entry in (doubt.logs < limit).nonzero()[0].tolist()
         ]
-        return tuple(sorted(found, key=lambda each: each.log_chance))
+        return tuple(sorted(suspicions, key=lambda each: each.log_chance))
 
     def _tests(
         self, tallies: Mapping[Any, Tally], asked: Mapping[Place, Ask]

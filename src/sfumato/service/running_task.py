@@ -374,7 +374,7 @@ class RunningTask:
     def suspicions(self) -> dict[int, tuple[Suspicion, ...]]:
         """Return what honest devices would not have sent, by closed period."""
         judged = enumerate(self.driver.suspicions[: self.closed], 1)
-        return {period: found for period, found in judged if found}
+        return {period: odd for period, odd in judged if odd}
 
     def incomplete(self) -> list[int]:
         """Return the closed periods that may lack reports, as the store was put in place anew."""

@@ -266,7 +266,7 @@ class TaskSubject(PageSubject):
     def flags(self) -> tuple[Flag, ...]:
         """What honest devices would not send, latest first."""
         latest = sorted(self.running.suspicions().items(), reverse=True)[:FLAGGED]
-        return tuple(Flag(period, _odd(found), ADVICE) for period, found in latest)
+        return tuple(Flag(period, _odd(suspicions), ADVICE) for period, suspicions in latest)
 
     @cached_property
     def participation(self) -> dict[int, int]:
@@ -308,11 +308,11 @@ def _over(running: RunningTask) -> PageState:
     return PageState("over", text)
 
 
-def _odd(found: Sequence[Suspicion]) -> str:
+def _odd(suspicions: Sequence[Suspicion]) -> str:
     """Return the most improbable of some suspicions in words, and how many others there are."""
-    others = len(found) - 1
+    others = len(suspicions) - 1
     more = f" {others:,} more {'is' if others == 1 else 'are'} as odd." * bool(others)
-    return f"{found[0].sentence}{more}"
+    return f"{suspicions[0].sentence}{more}"
 
 
 def _waiting(running: RunningTask, releases: Sequence[Release], now: float) -> PageState:
