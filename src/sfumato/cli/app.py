@@ -9,6 +9,7 @@ import typer
 
 from sfumato import __version__
 from sfumato.cli import settings, shuffle_command, task_commands
+from sfumato.cli.aggregate_command import aggregate
 from sfumato.cli.amplify import amplify
 from sfumato.cli.audit_command import audit_
 from sfumato.cli.backup_command import backup, restore
@@ -71,7 +72,7 @@ add(app, plan, simulate, serve, backup, restore, fleet, job=OVER_TIME)
 mixer = "Mix the sealed reports of many devices for a collector."
 add_group(app, "shuffle", mixer, shuffle_command.serve, shuffle_command.status, job=OVER_TIME)
 app.command("config", rich_help_panel=OVER_TIME)(settings.config)
-add(app, query, export, job=ANSWERS)
+add(app, query, export, aggregate, job=ANSWERS)
 add(app, release, range_, view, job=STREAM)
 add_group(app, "mechanisms", mechanisms, show, job=ONCE)
 add(app, law, compare, amplify, calibrate, randomize, estimate, job=ONCE)

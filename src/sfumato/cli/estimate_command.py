@@ -17,6 +17,7 @@ from sfumato.cli.command import Count, Parts, Picture, Result, TableFile
 from sfumato.cli.key_value_tables import Named, first, pick
 from sfumato.core.answers import Answers, columns_of, plain_of
 from sfumato.core.estimate import Estimate
+from sfumato.core.tally import Tally
 from sfumato.errors import InputError
 from sfumato.mechanisms.sparse import KeyValueEstimate, KeyValues
 from sfumato.mechanisms.sparse.sparse_mechanism import SparseInput, SparseMechanism
@@ -36,7 +37,8 @@ class EstimateOptions:
     """The reports to add up."""
 
     source: Annotated[Path, typer.Argument(metavar="REPORTS")]
-    """The file of reports, as `sfumato randomize` writes it."""
+    """The file of reports, as `sfumato randomize` writes it, or of tallies, as `sfumato aggregate`
+    does."""
     level: float = 0.95
     top: Count | None = None
     """Show this many of the largest values only."""
@@ -58,10 +60,13 @@ def estimate(asked: EstimateOptions) -> Result:
 
     Example:  sfumato estimate reports.parquet --top 10 --plot answers.png
     """
-    file = files.ReportFile.open(asked.source)
+    if engines.CountedReports.is_file(asked.source):
+        file, tally = _counted(asked.source)
+    else:
+        file = files.ReportFile.open(asked.source)
+        tally = _tally(file)
     if asked.answer is not None and not isinstance(file.form, KeyValues):
         raise InputError(f"--answer is {asked.answer!r}; {asked.source} has no keys with values.")
-    tally = _tally(file)
     estimates = (file.form or file.mechanism).estimate(tally)
     if asked.project:
         named = {"": _projected(file, tally, asked).largest()}
@@ -76,6 +81,14 @@ def estimate(asked: EstimateOptions) -> Result:
         columns=columns_of(answers),
         about={"n": str(estimates.n), "guarantee": str(estimates.guarantee)},
     )
+
+
+def _counted(path: Path) -> tuple[files.ReportFile, Tally]:
+    """Return what an engine has counted, with a description of the reports."""
+    reports = engines.CountedReports.read(path)
+    if not isinstance(reports.counter, engines.MechanismCounter):
+        raise InputError(f"{path} is about a task over time; `sfumato query {path}` asks it.")
+    return files.ReportFile(path, reports.counter.mechanism, reports.n), reports.tallies.total()
 
 
 def _tally(file: files.ReportFile) -> Any:

@@ -8,14 +8,17 @@ from typing import Annotated, Final
 
 import typer
 
-from sfumato import client
+from sfumato import client, engines
 from sfumato.cli import sparklines, text_tables
 from sfumato.cli.command import Count, Parts, Result
 from sfumato.core.answers import Answers
+from sfumato.engines.counted_task import CountedTask
 from sfumato.errors import InputError
 
 __all__ = ["query", "text"]
 
+Asked = client.TaskClient | CountedTask
+"""What can be asked: a task of a collector, or one that an engine has counted."""
 MOST_DRAWN: Final = 20_000
 """The largest number of values that are fetched for small curves."""
 
@@ -25,7 +28,8 @@ class QueryOptions:
     """A question to a collector."""
 
     address: Annotated[str, typer.Argument()]
-    """The address of the task, or of a collector that has only one."""
+    """The address of the task, or of a collector that has only one; or a file of tallies, as
+    `sfumato aggregate` writes it."""
     ask: str = "mean"
     """mean, range, prefix, difference, top, curve or events."""
     period: str | None = None
@@ -67,7 +71,10 @@ def query(asked: QueryOptions) -> Result:
 
     Example:  sfumato query http://127.0.0.1:8080 --ask top -k 3
     """
-    task = client.TaskClient.at(asked.address)
+    if engines.CountedReports.is_file(asked.address):
+        task: Asked = CountedTask.read(asked.address)
+    else:
+        task = client.TaskClient.at(asked.address)
     fields = {name: value for name, value in vars(asked).items() if value is not None}
     for name in ("address", "ask", *(() if asked.average else ("average",))):
         del fields[name]
@@ -77,7 +84,7 @@ def query(asked: QueryOptions) -> Result:
     return Result({"query": asked.ask} | answers.plain(), _pictured(task, asked, answers))
 
 
-def _pictured(task: client.TaskClient, asked: QueryOptions, answers: Answers) -> Parts:
+def _pictured(task: Asked, asked: QueryOptions, answers: Answers) -> Parts:
     """Yield the answers for people, with a small curve of each item where there is room."""
     if asked.ask in ("curve", "events"):
         if "item" not in answers.beside:
@@ -97,7 +104,7 @@ def _pictured(task: client.TaskClient, asked: QueryOptions, answers: Answers) ->
     yield from text(answers, {"so far": [ways[str(item)] for item in answers.labels]})
 
 
-def _curves(task: client.TaskClient, asked: QueryOptions, answers: Answers) -> Answers:
+def _curves(task: Asked, asked: QueryOptions, answers: Answers) -> Answers:
     """Return the curves of all items that are answered; none if there are too many to draw."""
     one = len(answers) == 1
     try:

@@ -6,8 +6,10 @@ from sfumato.engines.counting import MechanismCounter, RowCounter, TaskCounter, 
 from sfumato.engines.lake import Lake
 from sfumato.engines.local import Engine, Local, aggregate, tally
 from sfumato.engines.rows import Row
+from sfumato.engines.tally_files import CountedReports
 
 __all__ = [
+    "CountedReports",
     "Engine",
     "Lake",
     "Local",

@@ -106,8 +106,8 @@ class Lake:
         for file in self.files:
             yield from file.read()
 
-    def parts(self) -> Iterator[RowGroup]:
-        """Yield all parts; each row is taken in one of them only. Contents are not read."""
+    def groups(self) -> Iterator[RowGroup]:
+        """Yield all row groups; each row is taken in one of them only. Contents are not read."""
         seen = Seen()
         for file in self.files:
             for group, numbers in enumerate(file.numbers()):

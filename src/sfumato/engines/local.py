@@ -8,7 +8,8 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
-from typing import Any, Final, Protocol
+from pathlib import Path
+from typing import Final, Protocol
 
 from sfumato.arrays import Array
 from sfumato.core.mechanism import Mechanism
@@ -21,7 +22,7 @@ from sfumato.engines.rows import Row, Seen
 from sfumato.errors import ConfigurationError, SfumatoError
 from sfumato.wire.published import Published
 
-__all__ = ["Engine", "Local", "Progress", "aggregate", "tally"]
+__all__ = ["Engine", "Local", "Progress", "aggregate", "quiet", "tally"]
 
 Progress = Callable[[int, int], None]
 """A function that is told how many rows are done, of how many; 0 if that is unknown."""
@@ -44,7 +45,8 @@ class Engine(Protocol):
         """Return the tallies of all rows, each of which counts once by its number."""
 
 
-def _quiet(done: int, total: int) -> None:
+def quiet(done: int, total: int) -> None:
+    """Tell nobody how far it is."""
     del done, total
 
 
@@ -62,7 +64,7 @@ def aggregate(
     asked: Mapping[Place, Ask] | None = None,
     *,
     engine: Engine | None = None,
-    progress: Progress = _quiet,
+    progress: Progress = quiet,
 ) -> Tallies[Place]:
     """Return the tallies of a task's reports, by place.
 
@@ -110,7 +112,7 @@ class Local:
             raise ConfigurationError(f"processes is {self.processes!r}; 1 or more are expected.")
 
     def aggregate(
-        self, counter: RowCounter, rows: Lake | Iterable[Row], progress: Progress = _quiet
+        self, counter: RowCounter, rows: Lake | Iterable[Row], progress: Progress = quiet
     ) -> Tallies[Place]:
         """Return the tallies of all rows, each of which counts once by its number."""
         if isinstance(rows, Lake) and self.processes > 1:
@@ -138,7 +140,7 @@ def _in_processes(
     counter: RowCounter, lake: Lake, processes: int, progress: Progress
 ) -> Iterator[Tallies[Place]]:
     """Yield the tallies of each part, counted by processes of which any may die."""
-    left, done = [*enumerate(lake.parts())], 0
+    left, done = [*enumerate(lake.groups())], 0
     for _ in range(ATTEMPTS):
         counted: set[int] = set()
         try:
@@ -166,7 +168,7 @@ def _counted(
     with ProcessPoolExecutor(processes, get_context("spawn"), _remember, sent) as pool:
         try:
             for number, part in parts:
-                named = part.file.path, part.file.numbered, part.group, part.taken
+                named = part.file.path, part.file.columns, part.group, part.taken
                 waiting[pool.submit(_count, *named)] = number, part
                 if len(waiting) >= AHEAD * processes:
                     yield from _arrived(waiting)
@@ -194,8 +196,8 @@ def _remember(sent: bytes) -> None:
     _memory()["counter"] = RowCounter.decode(sent)
 
 
-def _count(path: Any, numbered: bool, group: int, taken: tuple[int, ...]) -> bytes:  # noqa: FBT001
+def _count(path: Path, columns: tuple[str, ...], group: int, taken: tuple[int, ...]) -> bytes:
     """Return the tallies of a part of a file, as bytes."""
     counter = _memory()["counter"]
-    part = RowGroup(RowFile(path, counter, 0, 0, numbered), group, taken, 0)
+    part = RowGroup(RowFile(path, counter, 0, 0, columns), group, taken, 0)
     return Tallies.sum(map(counter.count, part.rows())).encode()

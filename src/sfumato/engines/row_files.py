@@ -10,27 +10,41 @@ mechanism's configuration, if that is all there is.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from sfumato.engines.counting import RowCounter
 from sfumato.engines.rows import Row
 from sfumato.errors import InputError, SfumatoError
 from sfumato.wire.reading import read_json
 
-__all__ = ["COLUMNS", "RowFile", "RowWriter"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["COLUMNS", "RowFile", "RowWriter", "row_table"]
 
 PREFIX: Final = b"sfumato."
-DESCRIBED: Final = frozenset(PREFIX + name for name in (b"task", b"questions", b"mechanism"))
+DESCRIBED: Final = {
+    b"sfumato": "mechanism",  # of a file of plain reports
+    PREFIX + b"mechanism": "mechanism",
+    PREFIX + b"questions": "questions",
+    PREFIX + b"task": "task",
+}
 """The names under which a file has its task, its questions or its mechanism."""
+KEYED: Final = b"sfumato.form"
+"""The name under which a file of plain reports says what the entries of its vectors stand for."""
 COLUMNS: Final = ("sequence", "task", "period", "n", "contents")
 UNNUMBERED: Final = ("period", "n", "contents")
 """The columns of files without numbers, whose rows are numbered by their position."""
+PLAIN: Final = ("report",)
+"""The column of files of plain reports."""
+PACKED: Final = 1 << 16
+"""How many plain reports are taken as one row."""
 TOGETHER: Final = 8
 """The number of rows that are written or read at once."""
 
@@ -48,16 +62,13 @@ class RowWriter:
     """
 
     def __init__(self, file: IO[bytes], counter: RowCounter) -> None:
-        import pyarrow as pa  # noqa: PLC0415 -- it takes its time
-        import pyarrow.parquet as pq  # noqa: PLC0415
+        import pyarrow.parquet as pq  # noqa: PLC0415 -- it takes its time
 
         about: Any = {
             PREFIX + name.encode(): json.dumps(plain).encode()
             for name, plain in counter.plain().items()
         }
-        kinds = (pa.int64(), pa.binary(), pa.int64(), pa.int64(), pa.binary())
-        fields = [pa.field(*each, nullable=False) for each in zip(COLUMNS, kinds, strict=True)]
-        self._schema = pa.schema(fields, about)
+        self._schema = _schema(about)
         self._file: Any = pq.ParquetWriter(
             file,
             self._schema,
@@ -79,15 +90,8 @@ class RowWriter:
             self._flush()
 
     def _flush(self) -> None:
-        import pyarrow as pa  # noqa: PLC0415 -- it takes its time
-
         rows, self._waiting = self._waiting, []
-        plain = [dict(zip(COLUMNS, self._cells(row), strict=True)) for row in rows]
-        self._file.write_table(pa.Table.from_pylist(plain, self._schema))
-
-    def _cells(self, row: Row) -> tuple[int, bytes, int, int, bytes]:
-        n = len(row.contents) // self._size
-        return row.sequence, row.task_id, row.period, n, row.contents
+        self._file.write_table(row_table(rows, self._size, self._schema))
 
     def finish(self) -> None:
         """Write what is left, and the end of the file."""
@@ -96,9 +100,33 @@ class RowWriter:
         self._file.close()
 
 
+def _schema(about: Any = None) -> pa.Schema:
+    import pyarrow as pa  # noqa: PLC0415 -- it takes its time
+
+    kinds = (pa.int64(), pa.binary(), pa.int64(), pa.int64(), pa.binary())
+    fields = [pa.field(*each, nullable=False) for each in zip(COLUMNS, kinds, strict=True)]
+    return pa.schema(fields, about)
+
+
+def row_table(rows: Iterable[Row], size: int, schema: pa.Schema | None = None) -> pa.Table:
+    """Return rows as a table with the columns of files, of reports of ``size`` bytes."""
+    import pyarrow as pa  # noqa: PLC0415 -- it takes its time
+
+    plain = [
+        (row.sequence, row.task_id, row.period, len(row.contents) // size, row.contents)
+        for row in rows
+    ]
+    return pa.Table.from_pylist(
+        [dict(zip(COLUMNS, cells, strict=True)) for cells in plain], schema or _schema()
+    )
+
+
 @dataclass(frozen=True)
 class RowFile:
     """A file of packed rows, of which only the description has been read.
+
+    A file of plain reports, as `sfumato randomize` writes it, is one as well: so many neighbours
+    are a row.
 
     Parameters
     ----------
@@ -110,8 +138,8 @@ class RowFile:
         The number of its row groups, each of which is read at once.
     rows
         The number of its rows.
-    numbered
-        Whether its rows have numbers; if not, they are numbered by their position.
+    columns
+        The columns that are read.
 
     """
 
@@ -119,21 +147,24 @@ class RowFile:
     counter: RowCounter
     groups: int
     rows: int
-    numbered: bool
+    columns: tuple[str, ...]
 
     @classmethod
     def open(cls, path: str | Path) -> RowFile:
         """Read the description of a file; raise InputError unless it has packed rows."""
         path = Path(path)
         with opened_parquet(path) as file:
-            schema, groups, rows = file.schema_arrow, file.num_row_groups, file.metadata.num_rows
+            schema, groups, firsts = file.schema_arrow, file.num_row_groups, _first_rows(file)
         about = tuple(
-            (name.removeprefix(PREFIX).decode(), text)
+            (DESCRIBED[name], text)
             for name, text in sorted((schema.metadata or {}).items())
             if name in DESCRIBED
         )
-        names = set(schema.names)
-        if not about or not set(UNNUMBERED) <= names:
+        if KEYED in (schema.metadata or {}):
+            raise InputError(f"{path} has reports about keys, which `sfumato estimate` reads.")
+        there = set(schema.names)
+        columns = next((each for each in (COLUMNS, UNNUMBERED, PLAIN) if set(each) <= there), None)
+        if not about or columns is None:
             raise InputError(
                 f"{path} has the columns {', '.join(schema.names)[:80]} and "
                 f"{'its' if about else 'no'} task; a file of `sfumato export` has its task and "
@@ -143,28 +174,42 @@ class RowFile:
             counter = _described(about)
         except SfumatoError as error:
             raise InputError(f"{path} cannot be counted: {error}") from error
-        return cls(path, counter, groups, rows, set(COLUMNS) <= names)
+        file = cls(path, counter, groups, firsts[-1], columns)
+        return replace(file, rows=sum(len(file.positions(*each)) for each in pairwise(firsts)))
+
+    @property
+    def numbered(self) -> bool:
+        """Whether its rows have numbers; if not, they are numbered by their position."""
+        return self.columns == COLUMNS
+
+    def positions(self, first: int, last: int) -> range:
+        """Return the numbers of the rows of a row group, if they have none of their own."""
+        return range(first, last, PACKED if self.columns == PLAIN else 1)
 
     def read(self, groups: Iterable[int] | None = None) -> Iterator[Row]:
         """Yield the rows of some row groups, or of all, a few at a time."""
-        columns = list(COLUMNS if self.numbered else UNNUMBERED)
+        at_once = PACKED if self.columns == PLAIN else TOGETHER
         with opened_parquet(self.path) as file:
             first = _first_rows(file)
             for group in range(self.groups) if groups is None else groups:
                 position = first[group]
                 for batch in file.iter_batches(
-                    TOGETHER, row_groups=[group], columns=columns, use_threads=False
+                    at_once, row_groups=[group], columns=list(self.columns), use_threads=False
                 ):
-                    yield from self._rows(batch, position)
+                    if self.columns == PLAIN:
+                        yield Row(position, self.counter.task_id, 0, _joined(batch.column(0)))
+                    else:
+                        yield from self._rows(batch, position)
                     position += len(batch)
 
-    def numbers(self) -> Iterator[list[int]]:
+    def numbers(self) -> Iterator[Sequence[int]]:
         """Yield the numbers of the rows of each row group, without reading their contents."""
         with opened_parquet(self.path) as file:
-            for first, last in pairwise(_first_rows(file)) if not self.numbered else ():
-                yield [*range(first, last)]
-            for group in range(self.groups if self.numbered else 0):
-                yield file.read_row_group(group, columns=["sequence"])["sequence"].to_pylist()
+            for group, (first, last) in enumerate(pairwise(_first_rows(file))):
+                if self.numbered:
+                    yield file.read_row_group(group, columns=["sequence"])["sequence"].to_pylist()
+                else:
+                    yield self.positions(first, last)
 
     def _rows(self, batch: Any, position: int) -> Iterator[Row]:
         size, own = self.counter.size, self.counter.task_id
@@ -183,6 +228,15 @@ class RowFile:
                     f"task {own.hex()[:12]} are expected."
                 )
             yield Row(sequence, own, cells["period"][index], contents)
+
+
+def _joined(column: Any) -> bytes:
+    """Return the cells of a column of fixed size, one after the other."""
+    size, data = column.type.byte_width, column.buffers()[1]
+    if column.null_count:
+        raise InputError(f"{column.null_count} reports are missing.")
+    start = column.offset * size
+    return bytes(data[start : start + len(column) * size].to_pybytes())
 
 
 @lru_cache(maxsize=8)

@@ -1,0 +1,111 @@
+"""A standalone cluster of Spark on this machine: a master and workers, each a process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyspark
+import pytest
+
+NEEDS_JAVA = pytest.mark.skipif(
+    shutil.which("java") is None, reason="needs java; on Debian, openjdk-17-jre-headless"
+)
+SPARK = Path(pyspark.__file__).parent
+QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""A Java machine that does little needs little, and compiles less."""
+SMALL = f"{QUICK} -Dspark.master.rest.enabled=false"
+FRUGAL = {
+    "spark.driver.extraJavaOptions": QUICK,
+    "spark.executor.extraJavaOptions": QUICK,
+    "spark.executor.memory": "512m",
+}
+"""Settings of a session that counts little."""
+
+
+@dataclass
+class Standalone:
+    """A master and its workers."""
+
+    master: str
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def executors(self) -> list[int]:
+        """Return the ids of the processes that run tasks."""
+        return [pid for pid, words in _processes() if "CoarseGrainedExecutorBackend" in words]
+
+
+@contextmanager
+def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
+    """Start a cluster, and stop it at the end; its files are in the folder."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    cluster = Standalone(f"spark://127.0.0.1:{port}")
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        started.append(_started("Master", ["--host", "127.0.0.1", "--port", str(port)], folder))
+        _wait_for(port)
+        for number in range(workers):
+            own = folder / f"worker {number}"
+            own.mkdir()
+            words = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g"]
+            words += ["--work-dir", str(own), cluster.master]
+            cluster.workers.append(_started("Worker", words, folder))
+            started.append(cluster.workers[-1])
+        yield cluster
+    finally:
+        for process in reversed(started):
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+        for process in started:
+            process.wait(30)
+
+
+def _started(role: str, words: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
+    home = {"SPARK_HOME": str(SPARK), "PYSPARK_PYTHON": sys.executable}
+    own = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_JAVA_OPTS": SMALL}
+    with (folder / f"{role}.log").open("ab") as log:
+        return subprocess.Popen(  # noqa: S603
+            [
+                str(SPARK / "bin" / "spark-class"),
+                f"org.apache.spark.deploy.{role.lower()}.{role}",
+                *("--webui-port", "0"),
+                *words,
+            ],
+            env=os.environ | home | own,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def _wait_for(port: int) -> None:
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise AssertionError("the master does not listen")
+
+
+def _processes() -> Iterator[tuple[int, str]]:
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            yield int(folder.name), words
