@@ -6,14 +6,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from rich.console import Console
 from tests.cli.running import PETS, refused, run
 
-from sfumato.cli import randomize
+from sfumato.cli import console, randomize
 from sfumato.cli.app import app
 from sfumato.errors import InputError, SfumatoError
 from sfumato.mechanisms import GRR
@@ -76,6 +78,16 @@ def test_help_needs_nothing_slow() -> None:
     command = [sys.executable, "-c", code]
     found = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
     assert found.stdout == "[]\n"
+
+
+def test_an_address_is_never_broken_into_lines() -> None:
+    written, address = StringIO(), f"http://127.0.0.1:8080/tasks/{'a' * 64}"
+    target = Console(file=written, force_terminal=True, width=60, highlight=False)
+    console.say(f"\nThe page:  {address}\n{'words ' * 20}\n", to=target)
+    lines = written.getvalue().split("\n")
+    assert lines[:2] == ["", f"The page:  {address}"]
+    assert max(map(len, lines[2:])) <= 60
+    assert lines[-3:] == [lines[-3], "", ""]
 
 
 def test_version() -> None:

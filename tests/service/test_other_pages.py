@@ -69,6 +69,7 @@ def test_an_operator_and_a_visitor_find_their_way(
     alarms = operator.inner_text("#ringing")
     assert "The writer has stopped" in alarms  # it was never started here
     assert "Start the collector again" in alarms
+    assert not re.search("[0-9a-f]{20}", operator.inner_text("main"))  # ids are cut everywhere
     assert serious(operator) == []
     operator.screenshot(path=artefacts / "operator.png", full_page=True)
 

