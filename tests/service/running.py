@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
@@ -101,11 +102,23 @@ class Running:
 
     def publish(self, task: dict[str, Any], **more: Any) -> dict[str, Any]:
         """Publish a task as the operator."""
-        request = urllib.request.Request(  # noqa: S310
-            f"{self.url}/v1/tasks",
-            json.dumps({"task": task} | more).encode(),
-            {"Authorization": f"Bearer {TOKENS['SFUMATO_OPERATOR_TOKEN']}"},
-        )
+        return self._order("/v1/tasks", {"task": task} | more)
+
+    def renew(self, task_id: str) -> dict[str, Any]:
+        """Give a task a new key, as the operator."""
+        return self._order(f"/v1/tasks/{task_id}/keys", {})
+
+    def status(self, path: str) -> tuple[int, str]:
+        """Return the status and the text of what is at an address."""
+        try:
+            return 200, self.read(path).decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def _order(self, path: str, what: dict[str, Any]) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {TOKENS['SFUMATO_OPERATOR_TOKEN']}"}
+        request = urllib.request.Request(f"{self.url}{path}", json.dumps(what).encode(), headers)  # noqa: S310
         found: dict[str, Any] = json.loads(_answer(request))
         return found
 
@@ -123,11 +136,12 @@ class Running:
     def wait_until_closed(self, task_id: str, period: int) -> None:
         """Return once a period of a task has closed, however slow the machine is."""
         patience = time.monotonic() + 120
-        while self._closed(task_id) < period:
+        while self.closed(task_id) < period:
             assert time.monotonic() < patience, f"period {period} does not close"
             time.sleep(0.05)
 
-    def _closed(self, task_id: str) -> int:
+    def closed(self, task_id: str) -> int:
+        """Return the last period of a task that has closed."""
         return next(int(task["closed"]) for task in self.tasks() if task["task_id"] == task_id)
 
     def upload(self, task_id: str, body: bytes) -> dict[str, Any]:

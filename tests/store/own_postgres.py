@@ -97,6 +97,17 @@ class OwnPostgres:
             else:
                 return
 
+    @property
+    def pid(self) -> int:
+        """The number of its first process."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended by itself."""
+        return self._process is None or self._process.poll() is not None
+
     def send(self, number: signal.Signals) -> None:
         """Send the server a signal."""
         assert self._process is not None

@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.core.answers import REMARKS, SIDES, Answers
 from sfumato.core.estimate import Covariance, Estimate
+from sfumato.errors import SfumatoError
 from sfumato.service.running_task import RunningTask
 from sfumato.service.task_driving import LEVEL
 from sfumato.store import Release
@@ -104,7 +105,10 @@ async def stream(
                 since = running.closed
                 yield f"id: {since}\nevent: period\ndata: {{}}\n\n"
             if since < running.closed:
-                reports = await asyncio.to_thread(running.participation)
+                try:
+                    reports = await asyncio.to_thread(running.participation)
+                except SfumatoError:
+                    return  # the listener comes again, when the store may be there again
                 for release in running.releases[since : running.closed]:
                     released = answers(running, release)
                     counted = reports.get(release.period, 0)

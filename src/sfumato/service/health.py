@@ -48,6 +48,9 @@ class Health:
         A function that returns since when the writer does the same work; None if it is free.
     clock
         A clock that only goes forward.
+    probe
+        A function that tries to write to a store elsewhere, and returns what went wrong; None if
+        nothing did.
 
     """
 
@@ -56,10 +59,12 @@ class Health:
         path: Path | None = None,
         busy_since: Callable[[], float | None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
+        probe: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._path = path
         self._busy_since = busy_since
         self._clock = clock
+        self._probe = probe
         # It stays open: if it were closed, SQLite would lose its locks on the file.
         self._file = None if path is None else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._journal: int | None = None
@@ -75,7 +80,7 @@ class Health:
         self._ticked = self._clock()
 
     def failed(self, error: Exception) -> None:
-        """Note that a commit failed; this is trouble until one succeeds or the disk takes data."""
+        """Note that a commit failed; this is trouble until something can be written again."""
         self._failure = f"the last commit failed ({type(error).__name__})"
 
     def committed(self) -> None:
@@ -143,8 +148,7 @@ class Health:
     def _about_disk(self) -> Iterator[str]:
         """Yield what is wrong with the disk; after a commit that failed, try to write."""
         if self._path is None:
-            if self._failure:
-                yield self._failure
+            yield from self._about_failure(self._probe)
             return
         folder = self._path.resolve().parent
         try:
@@ -157,12 +161,21 @@ class Health:
             yield "the disk is read-only"
         elif free < LEAST_DISK:
             yield f"the disk is full: {free >> 20} MiB are free"
-        elif self._failure:
-            reason = _written(folder)
-            if reason is None:
-                self._failure = ""
-            else:
-                yield f"{self._failure}, and nothing can be written ({reason})"
+        else:
+            yield from self._about_failure(lambda: _written(folder))
+
+    def _about_failure(self, attempt: Callable[[], str | None]) -> Iterator[str]:
+        """Yield what is wrong if the last commit failed and nothing can be written now either.
+
+        No upload is let in meanwhile, so that no commit could show that all is well again.
+        """
+        if not self._failure:
+            return
+        reason = attempt()
+        if reason is None:
+            self._failure = ""
+        else:
+            yield f"{self._failure}, and nothing can be written ({reason})"
 
 
 def _written(folder: Path) -> str | None:

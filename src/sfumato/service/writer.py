@@ -69,7 +69,7 @@ class Writer:
     ) -> None:
         self._collector = collector
         self._metrics = metrics
-        self.health = Health(store_file, lambda: self.busy_since)
+        self.health = Health(store_file, lambda: self.busy_since, probe=collector.store.unwritable)
         self._queue: queue.SimpleQueue[Screened | tuple[Any, Future[Any]] | None] = (
             queue.SimpleQueue()
         )

@@ -357,6 +357,13 @@ class Store(ABC):
     def tokens(self) -> dict[bytes, str]:
         """Return the role of each token, by the token's digest."""
 
+    def unwritable(self) -> str | None:
+        """Return why nothing can be written now; None if something can.
+
+        It waits for no other call. A store in a file can be written to whenever its disk can.
+        """
+        return None
+
     @abstractmethod
     def close(self) -> None:
         """Close the store."""

@@ -41,6 +41,8 @@ SETTINGS: Final = {
     "tcp_user_timeout": 15_000,
     "application_name": "sfumato",
 }
+PROBE: Final = 2_000
+"""The milliseconds after which an attempt to write has failed."""
 STALLED: Final = 30_000
 """The milliseconds after which the database ends the transaction of a process that stands still."""
 
@@ -140,7 +142,7 @@ class PostgresStore(TaskLives, EngineTables):
 
     def __init__(self, dsn: str, *, rng: Source | None = None) -> None:
         super().__init__(rng)
-        self.name = _name(dsn)
+        self.name, self._dsn = _name(dsn), dsn
         self._writer_session = _Session(dsn, self.name)
         self._reader_session = _Session(dsn, self.name)
         self._closer_session = _Session(dsn, self.name)
@@ -233,6 +235,18 @@ class PostgresStore(TaskLives, EngineTables):
                     with suppress(DatabaseAway):  # a lost connection has lost the lock as well
                         session.run("SELECT pg_advisory_unlock(?)", (CLOSER,))
 
+    def unwritable(self) -> str | None:
+        """Return why nothing can be written now, tried on a connection of its own."""
+        session = _Session(self._dsn, self.name)
+        try:
+            session.run(f"SET statement_timeout = {PROBE}")
+            session.run("UPDATE writers SET last = last")
+        except (SfumatoError, psycopg.Error) as error:
+            return _short(error)
+        finally:
+            session.close()
+        return None
+
     def close(self) -> None:
         """Close all connections."""
         for session in (self._writer_session, self._reader_session, self._closer_session):
@@ -253,7 +267,7 @@ def _name(dsn: str) -> str:
     return f"the database {settings.get('dbname', '')}".rstrip() + where
 
 
-def _short(error: psycopg.Error) -> str:
+def _short(error: Exception) -> str:
     """Return the first line of an error that says something, without what the client sent."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[-1] if lines else type(error).__name__).rstrip(".")[:160]
