@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import structlog
+from tests.service.running import Running
+from tests.small_tasks import lights
 
 from sfumato.web import logs
 from sfumato.web.logs import MOST_LINES, Throttle
+
+FULL = Path("/dev/full")
+"""A file that takes nothing, as one on a full disk."""
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +42,22 @@ def test_a_flood_of_one_kind_hides_no_other(capfd: pytest.CaptureFixture[str]) -
     lines = _lines(capfd)
     assert len(lines) == MOST_LINES + 1
     assert lines[-1]["event"] == "period closed"
+
+
+def test_a_log_that_cannot_be_written_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = FULL.open("w")
+    monkeypatch.setattr("sys.stderr", full)
+    logs.to_stderr()
+    for _ in range(MOST_LINES):
+        logs.log().error("commit failed", problem="x" * 10_000)
+    with suppress(OSError):
+        full.close()
+    with Running(tmp_path / "collector.db", log=FULL) as running:
+        task = lights(1000, "1 second")
+        made = running.publish(task, start=int(time.time()), grace=1, public=True)
+        running.wait_until_closed(made["task_id"], 2)
 
 
 def test_left_out_lines_are_counted_once() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -166,7 +166,8 @@ def _say(
 ) -> None:
     """Print where the collector is, its new tokens, and what should be known of its state."""
     for sentence in warnings:
-        console.say(sentence, to=console.err())
+        with suppress(OSError):  # where logs go the disk may be full
+            console.say(sentence, to=console.err())
     tokens = (f"Token of the {role}, shown this once:  {token}" for role, token in fresh.items())
     show(
         Result(

@@ -1,7 +1,8 @@
 """The operator's log: one line of JSON for each event, with no secret, body or report in it.
 
 However often something happens, the log stays short: of each kind of event some lines are written
-in a while, and the next line of the kind says how many were left out.
+in a while, and the next line of the kind says how many were left out. A log that cannot be written
+stops nothing.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import structlog
 
@@ -90,6 +92,27 @@ class _OfLibraries(logging.Handler):
         write(record.name, problem=record.getMessage().strip()[:200], **kind)
 
 
+class _Unfailing:
+    """A stream that loses what cannot be written, on a full disk or to a reader that has gone.
+
+    Whoever logs goes on: what is to be said is never as important as what is being done.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text, if that is possible."""
+        with suppress(OSError, ValueError):
+            return self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Hand over what was written, if that is possible."""
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+
 def to_stderr(worker: int = 0) -> None:
     """Write events to stderr, as lines of JSON; with a number, each names the worker."""
 
@@ -105,7 +128,7 @@ def to_stderr(worker: int = 0) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.JSONRenderer(),
         ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(_Unfailing(sys.stderr)),  # type: ignore[arg-type]
         cache_logger_on_first_use=False,
     )
     for name in ("uvicorn.error", "asyncio"):
