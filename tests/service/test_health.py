@@ -99,6 +99,16 @@ def test_a_full_disk_is_trouble_and_no_longer_when_there_is_room(
     assert _upload(world).json()["accepted"] > 0
 
 
+def test_a_disk_that_cannot_be_read_is_trouble(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("sfumato.service.health.os.pread", broken)
+    _says(world, "the database file cannot be looked at (input/output error)")
+
+
 def test_exhausted_memory_is_trouble(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(healths, "free_memory", lambda: 5 << 20)
     _says(world, "memory is exhausted: 5 mib are free")

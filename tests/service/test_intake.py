@@ -1,4 +1,4 @@
-"""However much others have waiting for a task, a few reports of a new client find room."""
+"""Everybody finds room, and no trouble with one upload ends the way of the others."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.service.fleets import LISTENING, Fleet
 
+from sfumato.errors import SfumatoError
 from sfumato.service import Collector
 from sfumato.service.first_door import Upload
 from sfumato.service.intake import Busy, Intake
@@ -37,6 +38,36 @@ def test_a_task_that_others_have_filled_takes_a_single_report(tmp_path: Path) ->
         receipt = await intake.take(Upload.of(running, body), "new")
         assert b'"refused":[]' in receipt
         assert intake.waiting == 0
+        intake.stop()
+        writer.stop()
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("door", ["first", "second"])
+def test_trouble_that_nobody_expected_ends_no_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, door: str
+) -> None:
+    collector = Collector(SQLiteStore(tmp_path / "c.db"), clock=lambda: 1_000_011.0)
+    running = collector.publish(LISTENING, 1_000_000)
+    body = Fleet(running, 20).body(["home"] * 20)
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("nobody expected this")
+
+    async def scene() -> None:
+        metrics = CollectorMetrics(collector)
+        writer = Writer(collector, metrics)
+        intake = Intake(collector, writer)
+        writer.start()
+        intake.start()
+        owner, name = (intake, "_screened") if door == "first" else (metrics, "committed")
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, broken)
+            with pytest.raises(SfumatoError, match="try again"):
+                await intake.take(Upload.of(running, body), "a")
+        receipt = await intake.take(Upload.of(running, body), "a")
+        assert b'"refused":[]' in receipt
         intake.stop()
         writer.stop()
 

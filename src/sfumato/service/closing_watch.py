@@ -65,12 +65,12 @@ class ClosingWatch:
         while True:
             try:
                 await self._close()
+                pause = min(max(self._soonest(), SHORTEST), LONGEST)
             except Exception as error:  # noqa: BLE001 -- the clock must go on
                 self._open.interrupted()
                 log().error("clock", kind=type(error).__name__, problem=str(error)[:200])
-                await asyncio.sleep(1)
-                continue
-            await asyncio.sleep(min(max(self._soonest(), SHORTEST), LONGEST))
+                pause = 1.0
+            await asyncio.sleep(pause)
 
     async def look(self) -> None:
         """Take over at once what another process has changed."""

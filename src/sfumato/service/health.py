@@ -92,7 +92,10 @@ class Health:
     def look(self) -> list[str]:
         """Look at everything; return a sentence for each trouble."""
         with self._lock:
-            self.troubles = list(self._all())
+            try:
+                self.troubles = list(self._all())
+            except OSError as error:  # as of a disk that fails
+                self.troubles = [f"the database file cannot be looked at ({error.strerror})"]
             return self.troubles
 
     def _all(self) -> Iterator[str]:

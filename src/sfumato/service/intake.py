@@ -19,6 +19,7 @@ from sfumato.service.fair_line import FairLine, Turn, WaitingUpload
 from sfumato.service.first_door import ScreenedBatch, Upload
 from sfumato.service.writer import Screened, Writer
 from sfumato.web.clients import Room
+from sfumato.web.logs import log
 
 __all__ = ["MOST_REPORTS", "Busy", "Intake"]
 
@@ -135,7 +136,7 @@ class Intake:
             self._refuse(self._line.give_up(), "nobody waits for the receipt.")
             turns = self._line.round()
             if turns:
-                self._writer.submit(self._screened(turns))
+                self._pass(turns)
             if stopping:
                 break
         # Nothing of the rest was acknowledged, so that all of it will be sent again.
@@ -151,6 +152,14 @@ class Intake:
         except queue.Empty:
             return False
         return True
+
+    def _pass(self, turns: Sequence[Turn]) -> None:
+        """Hand on what passes the first door in a round; whatever happens, the next one comes."""
+        try:
+            self._writer.submit(self._screened(turns))
+        except Exception as error:  # noqa: BLE001 -- whoever waits learns of it
+            log().error("round failed", kind=type(error).__name__, problem=str(error)[:200])
+            self._refuse([turn.waiting for turn in turns], "something went wrong; try again.")
 
     def _screened(self, turns: Sequence[Turn]) -> Screened:
         """Return what has passed the first door in a round."""

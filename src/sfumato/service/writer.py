@@ -135,6 +135,17 @@ class Writer:
             self.busy_since = None
 
     def _write(self, group: Sequence[Screened]) -> None:
+        """Count a group; whatever happens, all who wait learn of it and the next group comes."""
+        try:
+            self._count(group)
+        except Exception as error:  # noqa: BLE001 -- whoever waits learns of it
+            unwritten = self._failed(error)
+            for screened in group:
+                for waiting in screened.done:
+                    waiting.outcome = unwritten
+                screened.finish(screened.done)
+
+    def _count(self, group: Sequence[Screened]) -> None:
         """Count a group in one commit, and give each of its uploads its outcome."""
         began = time.perf_counter()
         entries = [entry for screened in group for entry in screened.entries]
@@ -167,12 +178,16 @@ class Writer:
                 failed |= self._settle([entry])
             return failed
         except Exception as error:  # noqa: BLE001 -- whoever waits learns of it
-            self.failures += 1
-            log().error("commit failed", kind=type(error).__name__, problem=str(error)[:200])
-            self.health.failed(error)
-            unwritten = Unwritten("Nothing can be written now; try again.")
+            unwritten = self._failed(error)
             return {id(receipt): unwritten for entry in entries for receipt in entry.receipts}
         return {}
+
+    def _failed(self, error: Exception) -> Unwritten:
+        """Note that a commit failed; return what those learn who wait for it."""
+        self.failures += 1
+        log().error("commit failed", kind=type(error).__name__, problem=str(error)[:200])
+        self.health.failed(error)
+        return Unwritten("Nothing can be written now; try again.")
 
 
 def _run_between(work: Callable[[], Any], future: Future[Any]) -> None:
