@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -67,8 +68,16 @@ class OwnPostgres:
         """The address of the database."""
         return f"postgresql://sfumato@/postgres?host={self.folder}"
 
+    def limit(self, pids: Sequence[int], size: str) -> None:
+        """Let no file that some of its processes write to grow beyond a size."""
+        for pid in pids:
+            words = self._as_user(["prlimit", f"--pid={pid}", f"--fsize={size}:"])
+            subprocess.run(words, check=False, capture_output=True)  # noqa: S603
+
     def _command(self, program: str, *words: str) -> list[str]:
-        command = [str(self._binaries / program), *words]
+        return self._as_user([str(self._binaries / program), *words])
+
+    def _as_user(self, command: list[str]) -> list[str]:
         if self._user is None:
             return command
         who = f"--reuid={self._user.pw_uid}", f"--regid={self._user.pw_gid}", "--clear-groups"

@@ -335,8 +335,9 @@ class DatabaseSite(Site):
 
     def _full_disk(self, fault: Fault) -> None:
         """Let the database's files not grow any more; it ends itself and recovers, or goes on."""
-        with _limited(self.processes):
-            time.sleep(fault.length)
+        self._server.limit(self.processes(), "8192")
+        time.sleep(fault.length)
+        self._server.limit(self.processes(), "unlimited")
         self._until_there()
 
     def _read_only_disk(self, fault: Fault) -> None:
