@@ -114,10 +114,7 @@ class LogFollower:
 
     def _caught_up(self, stored: StoredTask) -> Iterator[AcknowledgedEpoch]:
         store, task = self._store, Published.parse(stored.published)
-        keys = {
-            name: self._wrapping.unwrap(stored.task_id, name, kept)
-            for name, kept in stored.keys.items()
-        }
+        keys = self._wrapping.unwrapped(stored.task_id, stored.keys)
         after = store.progress(stored.task_id).sequence
         log = store.log(stored.task_id, after)
         first = list(islice(log, ROWS))

@@ -140,6 +140,10 @@ class KeyWrapping:
             f"while the secret changes, {FORMER} holds the one from before."
         )
 
+    def unwrapped(self, task_id: bytes, keys: Mapping[int, bytes]) -> dict[int, bytes]:
+        """Return all private keys of a task; InputError if the secret does not fit."""
+        return {number: self.unwrap(task_id, number, kept) for number, kept in keys.items()}
+
     def rewrapped(self, task_id: bytes, keys: Mapping[int, bytes]) -> dict[int, bytes]:
         """Return the keys that are not kept as they are to be, as they are to be kept."""
         changed = {}

@@ -26,7 +26,7 @@ from sfumato.store.task_lives import TaskLives
 from sfumato.store.task_tables import Database
 from sfumato.wire.sqlite_tables import COUNT, FLAG, TEXT, Cell, Damaged, shown
 
-__all__ = ["DatabaseAway", "PostgresStore"]
+__all__ = ["SETTINGS", "DatabaseAway", "PostgresStore", "translated"]
 
 CLOSER: Final = 0x5346554D_0001
 MIGRATION: Final = 0x5346554D_0002
@@ -49,6 +49,15 @@ STALLED: Final = 30_000
 
 class DatabaseAway(SfumatoError):
     """The database cannot be reached, or has broken off."""
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn errors of the database into DatabaseAway, without what was sent to it."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise DatabaseAway(f"the database cannot be read ({_short(error)}).") from None
 
 
 class _Session:

@@ -1,0 +1,144 @@
+"""Following the log of a collector with Spark: a stream per task, whose sink is the collector.
+
+Executors open the seals. They get private keys with a broadcast of each batch, which Spark encrypts
+where it touches a disk and which is dropped after the batch; neither a plan nor a checkpoint nor
+an event has them. A batch becomes an epoch, which the collector counts once, so that it does not
+matter at which moment a driver is killed, or whether its checkpoint is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sfumato.engines.log_counting import CountedRows, LogCounter
+from sfumato.engines.log_following import AcknowledgedEpoch, followed
+from sfumato.engines.spark_log import log_source
+from sfumato.errors import MismatchError, SfumatoError
+from sfumato.store import Epoch, LogRow, Store, StoredTask
+from sfumato.store.key_wrapping import KeyWrapping
+from sfumato.wire.published import Published
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyspark import Broadcast
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["SECRETIVE", "SparkFollower"]
+
+SECRETIVE: Final = {
+    "spark.io.encryption.enabled": "true",
+    "spark.io.encryption.keySizeBits": "256",
+}
+"""The settings of a session that broadcasts keys: what it writes to its disks is encrypted."""
+COUNTED: Final = "last long, counted binary, refused string"
+"""The columns of what a task of Spark has counted: sums, or why there are none."""
+PAUSE: Final = "1 second"
+
+
+@dataclass(frozen=True)
+class SparkFollower:
+    """Counts what waits in the logs of a store with Spark.
+
+    Parameters
+    ----------
+    session
+        The session of Spark, with the settings :data:`SECRETIVE`.
+    store
+        The store of a collector, in PostgreSQL.
+    address
+        The address of its database, by which executors reach it.
+    checkpoint
+        The folder in which Spark keeps how far it is, one for each store.
+    wrapping
+        The way in which the store keeps private keys.
+    tell
+        A function that is called with each epoch that was acknowledged.
+
+    """
+
+    session: SparkSession
+    store: Store
+    address: str
+    checkpoint: Path
+    wrapping: KeyWrapping
+    tell: Callable[[AcknowledgedEpoch], None]
+
+    def start(self, task_id: bytes) -> StreamingQuery:
+        """Start the stream of a task; it goes on until it is stopped."""
+        if self.session.conf.get("spark.io.encryption.enabled", "false") != "true":
+            raise SfumatoError(
+                "the session of Spark does not encrypt what it writes to its disks, and keys are "
+                "among it; spark.io.encryption.enabled is expected to be true."
+            )
+        source = log_source(self.address, task_id)
+        self.session.dataSource.register(source)
+        stream = self.session.readStream.format(source.name()).load()
+        query = (
+            stream.writeStream.queryName(f"sfumato {task_id.hex()[:16]}")
+            .option("checkpointLocation", str(self.checkpoint.absolute() / task_id.hex()))
+            .trigger(processingTime=PAUSE)
+            .foreachBatch(partial(self._acknowledge, task_id))
+        )
+        return query.start()
+
+    def _acknowledge(self, task_id: bytes, batch: DataFrame, number: int) -> None:
+        """Count what is new of a batch, and acknowledge it; a batch may come again."""
+        del number  # an epoch is known by its rows, whatever a checkpoint calls it
+        while True:
+            (stored,) = followed(self.store, task_id)
+            after = self.store.progress(task_id).sequence
+            last, counted = self._counted(stored, batch.filter(batch["sequence"] > after))
+            if last <= after:
+                return
+            epoch = Epoch(after + 1, last, counted.tallies, counted.refused)
+            try:
+                is_new = self.store.acknowledge(task_id, epoch)
+            except MismatchError:
+                if self.store.progress(task_id).sequence == after:
+                    raise
+                continue  # another engine was faster
+            if is_new:
+                self.tell(AcknowledgedEpoch.of(Published.parse(stored.published), epoch))
+            return
+
+    def _counted(self, stored: StoredTask, batch: DataFrame) -> tuple[int, CountedRows]:
+        """Return the number of the last row of a batch, and what its rows add up to."""
+        shared = self.session.sparkContext.broadcast(
+            (stored.published, self.wrapping.unwrapped(stored.task_id, stored.keys))
+        )
+        try:
+            rows = batch.mapInArrow(partial(count_log_rows, shared), COUNTED).collect()
+        finally:
+            shared.destroy()
+        total, last = CountedRows(), 0
+        for row in rows:
+            if row["refused"] is not None:
+                raise MismatchError(row["refused"])
+            last = max(last, row["last"])
+            total += CountedRows.decode(bytes(row["counted"]))
+        return last, total
+
+
+def count_log_rows(shared: Broadcast[Any], batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
+    """Yield what the rows of some batches add up to; an executor calls it."""
+    import pyarrow as pa  # noqa: PLC0415 -- it takes its time
+
+    total, last, refused = CountedRows(), 0, None
+    try:
+        published, keys = shared.value
+        counter = LogCounter(Published.parse(published), keys)
+        for batch in batches:
+            for row in batch.to_pylist():
+                total += counter.count(LogRow(**row))
+                last = max(last, row["sequence"])
+    except SfumatoError as error:  # a task that fails is tried again, and ends in a traceback
+        refused = str(error)
+    kinds: dict[str, Any] = {"last": pa.int64(), "counted": pa.binary(), "refused": pa.string()}
+    form = pa.schema(kinds)
+    sum_ = {"last": last, "counted": total.encode(), "refused": refused}
+    yield pa.RecordBatch.from_pylist([sum_], form)
