@@ -1,8 +1,8 @@
 """The log of a collector in PostgreSQL as a source of Spark's streams, without a jar.
 
 Its offset is the number of a row. Rows are numbered when a period is packed, in the order in which
-they become visible, so that nothing appears behind an offset that was read; a batch that is run
-again has the rows that it had, without those that were acknowledged and erased.
+they become visible, so that nothing appears behind an offset that was read. A batch has all rows up to
+its offset that nobody has acknowledged yet; if it is run again, those that it still has to count.
 """
 
 from __future__ import annotations
@@ -61,8 +61,14 @@ class LogStream(DataSourceStreamReader):
             return {"sequence": log.last()}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[RowRange]:
-        """Return the rows after one offset up to another, a few to a task."""
-        first, last = start["sequence"] + 1, end["sequence"]
+        """Return the rows up to an offset that are not acknowledged, a few to a task.
+
+        Where a batch begins is said by the collector and not by a checkpoint, which may be older
+        or newer than a store that was restored.
+        """
+        del start
+        with PostgresLog(self._address, self._task_id) as log:
+            first, last = log.acknowledged() + 1, end["sequence"]
         return [
             RowRange(number, min(number + TOGETHER - 1, last))
             for number in range(first, last + 1, TOGETHER)
