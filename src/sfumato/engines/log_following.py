@@ -7,6 +7,7 @@ acknowledged, and an epoch that comes twice counts once.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -20,12 +21,15 @@ from sfumato.engines.log_counting import CountedRows, LogCounter
 from sfumato.errors import ConfigurationError
 from sfumato.store import Epoch, LogRow, Store, StoredTask
 from sfumato.store.key_wrapping import KeyWrapping
+from sfumato.store.store_addresses import DatabaseAway
 from sfumato.wire.published import Published
 
 __all__ = ["AcknowledgedEpoch", "LogFollower", "followed"]
 
 _Counting = Callable[[Iterable[LogRow]], Iterator[CountedRows]]
 
+PAUSE: Final = 1.0
+"""The number of seconds between two looks into a log."""
 ROWS: Final = 16
 """The largest number of rows in an epoch of the local follower."""
 
@@ -111,6 +115,20 @@ class LogFollower:
         """Count and acknowledge what waits now, and yield each epoch when it is acknowledged."""
         for stored in followed(self._store, task_id):
             yield from self._caught_up(stored)
+
+    def follow(
+        self, task_id: bytes | None = None, pause: float = PAUSE
+    ) -> Iterator[AcknowledgedEpoch | DatabaseAway]:
+        """Count what waits and what comes, for ever; yield each epoch when it is acknowledged.
+
+        A database that is away is waited for; the error that says so is yielded as well.
+        """
+        while True:
+            try:
+                yield from self.catch_up(task_id)
+            except DatabaseAway as error:
+                yield error
+            time.sleep(pause)
 
     def _caught_up(self, stored: StoredTask) -> Iterator[AcknowledgedEpoch]:
         store, task = self._store, Published.parse(stored.published)

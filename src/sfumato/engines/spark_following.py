@@ -8,8 +8,9 @@ matter at which moment a driver is killed, or whether its checkpoint is lost.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +21,7 @@ from sfumato.engines.spark_log import log_source
 from sfumato.errors import MismatchError, SfumatoError
 from sfumato.store import Epoch, LogRow, Store, StoredTask
 from sfumato.store.key_wrapping import KeyWrapping
+from sfumato.store.store_addresses import DatabaseAway
 from sfumato.wire.published import Published
 
 if TYPE_CHECKING:
@@ -37,7 +39,8 @@ SECRETIVE: Final = {
 """The settings of a session that broadcasts keys: what it writes to its disks is encrypted."""
 COUNTED: Final = "last long, counted binary, refused string"
 """The columns of what a task of Spark has counted: sums, or why there are none."""
-PAUSE: Final = "1 second"
+PAUSE: Final = 1.0
+"""The number of seconds between two looks into a log."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,54 @@ class SparkFollower:
     checkpoint: Path
     wrapping: KeyWrapping
     tell: Callable[[AcknowledgedEpoch], None]
+    _failures: list[SfumatoError] = field(default_factory=list, init=False, repr=False)
+
+    def catch_up(self, task_id: bytes | None = None) -> None:
+        """Count and acknowledge what waits now."""
+        queries = [self.start(task.task_id) for task in followed(self.store, task_id)]
+        try:
+            for query in queries:
+                query.processAllAvailable()
+        except Exception as error:
+            raise self._reason() or error from error
+        finally:
+            for query in queries:
+                query.stop()
+
+    def follow(self, task_id: bytes | None = None) -> Iterator[DatabaseAway]:
+        """Count what waits and what comes, for ever, also of tasks that are published later.
+
+        A database that is away is waited for; the error that says so is yielded.
+        """
+        queries: dict[bytes, StreamingQuery] = {}
+        try:
+            while True:
+                try:
+                    self._keep_going(queries, task_id)
+                except DatabaseAway as error:
+                    yield error
+                time.sleep(PAUSE)
+        finally:
+            for query in queries.values():
+                query.stop()
+
+    def _keep_going(self, queries: dict[bytes, StreamingQuery], task_id: bytes | None) -> None:
+        """Start the streams of new tasks, and those that have lost the database."""
+        known = {task.task_id for task in followed(self.store, task_id)}
+        for each in queries.keys() - known:
+            queries.pop(each).stop()
+        for each in known:
+            query = queries.get(each)
+            if query is not None and query.isActive:
+                continue
+            queries[each] = self.start(each)
+            reason = None if query is None else query.exception()
+            if reason is not None:
+                raise self._reason() or _away(reason)
+
+    def _reason(self) -> SfumatoError | None:
+        """Return what has gone wrong in this process since the last time, if anything has."""
+        return self._failures.pop() if self._failures else None
 
     def start(self, task_id: bytes) -> StreamingQuery:
         """Start the stream of a task; it goes on until it is stopped."""
@@ -81,7 +132,7 @@ class SparkFollower:
         query = (
             stream.writeStream.queryName(f"sfumato {task_id.hex()[:16]}")
             .option("checkpointLocation", str(self.checkpoint.absolute() / task_id.hex()))
-            .trigger(processingTime=PAUSE)
+            .trigger(processingTime=f"{PAUSE} seconds")
             .foreachBatch(partial(self._acknowledge, task_id))
         )
         return query.start()
@@ -89,6 +140,13 @@ class SparkFollower:
     def _acknowledge(self, task_id: bytes, batch: DataFrame, number: int) -> None:
         """Count what is new of a batch, and acknowledge it; a batch may come again."""
         del number  # an epoch is known by its rows, whatever a checkpoint calls it
+        try:
+            self._count_once(task_id, batch)
+        except SfumatoError as error:
+            self._failures.append(error)
+            raise
+
+    def _count_once(self, task_id: bytes, batch: DataFrame) -> None:
         while True:
             (stored,) = followed(self.store, task_id)
             after = self.store.progress(task_id).sequence
@@ -122,6 +180,15 @@ class SparkFollower:
             last = max(last, row["last"])
             total += CountedRows.decode(bytes(row["counted"]))
         return last, total
+
+
+def _away(error: Exception) -> Exception:
+    """Return an error of a stream, as DatabaseAway if that is what a process of Spark has met."""
+    words = str(error)
+    if DatabaseAway.__name__ not in words:
+        return error
+    sentence = words.partition(f"{DatabaseAway.__name__}: ")[2].partition("\n")[0]
+    return DatabaseAway(sentence or "the database cannot be read.")
 
 
 def count_log_rows(shared: Broadcast[Any], batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:

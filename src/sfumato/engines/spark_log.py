@@ -1,8 +1,8 @@
 """The log of a collector in PostgreSQL as a source of Spark's streams, without a jar.
 
 Its offset is the number of a row. Rows are numbered when a period is packed, in the order in which
-they become visible, so that nothing appears behind an offset that was read. A batch has all rows up to
-its offset that nobody has acknowledged yet; if it is run again, those that it still has to count.
+they become visible, so that nothing appears behind an offset that was read. A batch has all rows up
+to its offset that nobody has acknowledged yet; if it is run again, those that are still to count.
 """
 
 from __future__ import annotations

@@ -17,11 +17,12 @@ from typing import Any, ClassVar, Final
 import psycopg
 from psycopg import conninfo
 
-from sfumato.errors import InputError, SfumatoError
+from sfumato.errors import InputError
 from sfumato.randomness import Source
 from sfumato.store.engine_tables import EngineTables
 from sfumato.store.postgres_schema import FIRST, POSTGRES_STEPS
 from sfumato.store.schema import CELLS
+from sfumato.store.store_addresses import DatabaseAway
 from sfumato.store.task_lives import TaskLives
 from sfumato.store.task_tables import Database
 from sfumato.wire.sqlite_tables import COUNT, FLAG, TEXT, Cell, Damaged, shown
@@ -45,10 +46,6 @@ PROBE: Final = 2_000
 """The milliseconds after which an attempt to write has failed."""
 STALLED: Final = 30_000
 """The milliseconds after which the database ends the transaction of a process that stands still."""
-
-
-class DatabaseAway(SfumatoError):
-    """The database cannot be reached, or has broken off."""
 
 
 @contextmanager

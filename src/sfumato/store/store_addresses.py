@@ -7,10 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sfumato.claims import Claim
+from sfumato.errors import SfumatoError
 from sfumato.store.report_tables import ReportTables
 from sfumato.store.sqlite import SQLiteStore, closing_lock, unopened
 
-__all__ = ["claimed_for_workers", "is_database", "open_store"]
+__all__ = ["DatabaseAway", "claimed_for_workers", "is_database", "open_store"]
+
+
+class DatabaseAway(SfumatoError):
+    """The database cannot be reached, or has broken off."""
 
 
 def is_database(address: str | Path) -> bool:
