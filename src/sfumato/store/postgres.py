@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 import psycopg
 from psycopg import conninfo
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, SfumatoError
 from sfumato.randomness import Source
 from sfumato.store.engine_tables import EngineTables
 from sfumato.store.postgres_schema import FIRST, POSTGRES_STEPS
