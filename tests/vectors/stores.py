@@ -195,7 +195,7 @@ def _lived(path: Path) -> tuple[Scene, list[dict[str, Any]]]:
 def _live(scene: Scene, crowd: Crowd, period: int) -> None:
     end = START + period * SECONDS
     scene.now = end + 0.5
-    scene.collector.close_due()
+    scene.collector.close_due(patience=600)
     for name in crowd.fleets:
         if (body := crowd.due(name, period)) is not None:
             scene.take(name, body)
@@ -203,12 +203,12 @@ def _live(scene: Scene, crowd: Crowd, period: int) -> None:
         if (body := crowd.answered(name)) is not None:
             scene.take(name, body)
     scene.now = end + 3.5
-    scene.collector.close_due()
+    scene.collector.close_due(patience=600)
     if period <= CLOSED:  # the last one stays in its second round
         if (body := crowd.answered("places")) is not None:
             scene.take("places", body)
         scene.now = end + GRACE + 0.5
-        scene.collector.close_due()
+        scene.collector.close_due(patience=600)
         for asking in crowd.asking.values():
             asking.step()
 
@@ -353,7 +353,7 @@ def files() -> Files:
         for one in coming:
             one["receipt"] = scene.take(one["task"], bytes.fromhex(one["batch"]))
         scene.now = AS_OF + GRACE
-        scene.collector.close_due()
+        scene.collector.close_due(patience=600)
         after = releases(scene)
         scene.close()
     bad = [

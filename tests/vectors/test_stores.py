@@ -39,7 +39,7 @@ def test_a_collector_goes_on_from_a_kept_store(tmp_path: Path, schema: str) -> N
     for one in KEPT["coming"]:
         assert scene.take(one["task"], bytes.fromhex(one["batch"])) == one["receipt"]
     scene.now = KEPT["as_of"] + stores.GRACE
-    scene.collector.close_due()
+    scene.collector.close_due(patience=600)
     assert like(stores.releases(scene), KEPT["after"])
     for running in scene.running_tasks.values():
         assert scene.store.unpacked(running.task_id) == []
@@ -70,7 +70,7 @@ def test_an_earlier_store_with_tasks_of_format_1_answers_the_same(
             body = _of_task(bytes.fromhex(one["batch"]), scene.running_tasks[one["task"]].task_id)
             assert scene.take(one["task"], body) == one["receipt"]
     scene.now = KEPT["as_of"] + stores.GRACE
-    scene.collector.close_due()
+    scene.collector.close_due(patience=600)
     assert like(stores.releases(scene), {name: KEPT["after"][name] for name in names})
     scene.close()
 
