@@ -70,7 +70,7 @@ class PostgresLog:
         )
         for number in range(first, last + 1):
             with translated():
-                found = self._connection.execute(query, (self._task_id, number), binary=True)
-                row = found.fetchone()
+                cursor = self._connection.execute(query, (self._task_id, number), binary=True)
+                row = cursor.fetchone()
             if row is not None:
                 yield LogRow(*row)
