@@ -7,6 +7,7 @@ from itertools import cycle, product
 from math import ceil
 from typing import Any, Final
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
@@ -27,6 +28,8 @@ _COUNTED: Final = {
     "dimension": "{:g} entries",
     "sparsity": "{:g} non-zeros",
     "changes": "{:g} changes",
+    "devices": "{:,.0f} people",
+    "periods": "{:g} periods",
     "window": "{:g} periods share epsilon",
 }
 _ACROSS: Final = 2  # panels in a row
@@ -83,7 +86,7 @@ def _lines(results: Results, drawing: Drawing) -> list[Line]:
     """Return all lines that have points; metrics that share a panel are lines of their own."""
     shared = len(set(drawing.y_labels.values())) < len(drawing.y_labels)
     return [
-        (metric if shared else str(member), metric, {drawing.series: member})
+        (metric if shared else _words(drawing.series, member), metric, {drawing.series: member})
         for metric in drawing.y_labels
         for member in results.choices(drawing.series)
         if any(metric in there for _, there in results.where(**{drawing.series: member}))
@@ -158,8 +161,9 @@ def _panel(
 def _plain_numbers(axis: Axis, ends: tuple[float, float]) -> None:
     """Label a logarithmic axis with plain numbers, more of them if it is short."""
     low, high = ends
-    short = low > 0 and high / low < 150
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if short else (1,)))
+    ratio = high / low if low > 0 else np.inf
+    subs = (1,) if ratio > 150 else (1, 2, 5) if ratio > 6 else (1, 1.5, 2, 3, 4, 5, 6, 8)
+    axis.set_major_locator(LogLocator(subs=subs))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
@@ -184,8 +188,9 @@ def _print(
 
 
 def _heading(drawing: Drawing, label: str, panel: Any) -> str:
-    if panel is None:
-        return label
-    if isinstance(panel, str):
-        return f"{label}, {panel}"
-    return f"{label}, {_COUNTED.get(drawing.panel, drawing.panel + ' {:g}').format(panel)}"
+    return label if panel is None else f"{label}, {_words(drawing.panel, panel)}"
+
+
+def _words(field: str, value: Any) -> str:
+    """Return the value of a field in words, so that a number says what it counts."""
+    return value if isinstance(value, str) else _COUNTED.get(field, f"{field} {{:g}}").format(value)

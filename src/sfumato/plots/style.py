@@ -45,12 +45,14 @@ GRID: Final = "#e9ebee"
 LEGEND: Final[dict[str, Any]] = {"frameon": False, "labelcolor": QUIET}
 """How every legend looks."""
 _WIDTH: Final = 8.6  # inches
+_FITTING: Final = 62  # letters of a title in its full size
 
 
 def page(height: float, title: str, subtitle: str = "", *, dpi: int = 200) -> Figure:
     """Return an empty page of a height in inches, with its title."""
     figure = Figure(figsize=(_WIDTH, height), dpi=dpi, facecolor="white")
-    figure.text(0.03, 1 - 0.41 / height, title, size=16, weight="bold", color=INK)
+    size = min(16.0, 16.0 * _FITTING / len(title))
+    figure.text(0.03, 1 - 0.41 / height, title, size=size, weight="bold", color=INK)
     figure.text(0.03, 1 - 0.69 / height, subtitle, size=11.5, color=INK)
     return figure
 

@@ -319,7 +319,6 @@ GROWTH = Experiment(
         for cell in _sweep(setting, ("collision",), devices, dimension, target)
     ],
     measure=simulated_errors,
-    drawing=Drawing("epsilon", "epsilon", BOTH, "devices", "dimension", log_x=True),
     statements=(*_grown("TVE", "symbols"), *_grown("MAE", "symbols"), *_grown("TVE", "value")),
     seconds=1.5,
 )
