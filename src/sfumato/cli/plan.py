@@ -12,12 +12,13 @@ from rich.text import Text
 
 from sfumato import catalog, planner
 from sfumato.cli import console, streams, text_tables
+from sfumato.cli.capacity import NOWHERE, SizingOptions, is_named, number_of_devices, size
 from sfumato.cli.command import Parts, Result
 from sfumato.core.duration import length
 from sfumato.core.quantity import decimals
 from sfumato.errors import InputError
 from sfumato.files.dialects import USUAL, Dialect
-from sfumato.wire.task import MOST_PEOPLE, Task
+from sfumato.wire.task import Task
 
 if TYPE_CHECKING:
     from sfumato.core.outlook import Option
@@ -37,13 +38,9 @@ _SHORT: Final = {"history": "later", "ranges": "range"}
 
 
 @dataclass(frozen=True)
-class PlanOptions:
-    """The task to plan, and what is known about those who will take part."""
+class TellingOptions:
+    """What it will tell."""
 
-    task: Annotated[Path, typer.Argument()]
-    """The task file."""
-    devices: Annotated[int, typer.Option(min=1, max=MOST_PEOPLE)] | None = None
-    """How many will take part; as many as the task file says, or 100,000."""
     pilot: Path | None = None
     """What is known of people's streams: a CSV or Parquet file with the columns device, period and
     value, or a histogram of how often they change, as `sfumato estimate -o` writes it (item,
@@ -52,18 +49,46 @@ class PlanOptions:
     """What the histogram cost those who were asked."""
     target: float | None = None
     """How far a 95% interval may reach to each side: says what gets there."""
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """The task to plan, and what is known about those who will take part."""
+
+    task: Annotated[Path | None, typer.Argument()] = None
+    """The task file; --capacity does without."""
+    devices: str | None = None
+    """How many will take part, as in 250000 or 1e9; as many as the task file says, or 100,000."""
+    telling: TellingOptions = TellingOptions()
+    sizing: SizingOptions = NOWHERE
     dialect: Dialect = USUAL
 
 
 def plan(asked: PlanOptions) -> Result:
     """Say what to expect of a task before any device takes part, and recommend how to run it.
 
+    With --capacity it says what running it takes, from what a report costs on one machine.
+
     Example:  sfumato plan task.toml --devices 250000 --target 0.01
+    Example:  sfumato plan --capacity --devices 1e9 --every 1h
     """
+    if asked.sizing.capacity:
+        telling = is_named(asked.telling)
+        if telling:
+            raise InputError(f"{telling} is about what a task tells; leave it out with --capacity.")
+        return size(asked.task, asked.devices, asked.sizing)
+    sized = is_named(asked.sizing)
+    if sized:
+        raise InputError(f"{sized} is about what a task takes; add --capacity.")
+    if asked.task is None:
+        raise InputError("no task file is named; name one, or ask for --capacity.")
     task = catalog.read(asked.task)
     pilot = _pilot(asked, task)
+    devices = None if asked.devices is None else number_of_devices(asked.devices)
     with console.waiting("planning") as notice:
-        planned = planner.plan(task, asked.devices, pilot=pilot, target=asked.target, notice=notice)
+        planned = planner.plan(
+            task, devices, pilot=pilot, target=asked.telling.target, notice=notice
+        )
         record = _record(planned)
     return Result(
         record,
@@ -79,7 +104,7 @@ def _pilot(asked: PlanOptions, task: Task) -> planner.Pilot | None:
     from sfumato.streams.kinds import values_of
     from sfumato.streams.registry import find
 
-    path, epsilon = asked.pilot, asked.pilot_epsilon
+    path, epsilon = asked.telling.pilot, asked.telling.pilot_epsilon
     if path is None:
         if epsilon is not None:
             raise InputError(

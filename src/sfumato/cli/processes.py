@@ -43,6 +43,11 @@ class Command:
                 start_new_session=True,  # Ctrl-C is for the command that began it
             )
 
+    @property
+    def process_id(self) -> int:
+        """The number of its process."""
+        return self._process.pid
+
     def next_record(self) -> dict[str, Any]:
         """Return the next JSON that it prints; raise if it ends without."""
         lines = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ago", "length"]
+__all__ = ["ago", "length", "rounded"]
 
 UNITS: Final = (("week", 604_800), ("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
 
@@ -35,6 +35,21 @@ def ago(seconds: float) -> str:
         if seconds >= least:
             return f"{_many(int(seconds // size), name)} ago"
     return "just now"
+
+
+def rounded(seconds: float) -> str:
+    """Return a length of time in words, in one unit of which there are two or more.
+
+    Examples
+    --------
+    >>> rounded(86_400 * 3.2), rounded(5400), rounded(0.4)
+    ('3 days', '90 minutes', 'less than a second')
+
+    """
+    for name, size in UNITS:
+        if seconds >= (2 * size if size > 1 else 1):
+            return _many(round(seconds / size), name)
+    return "less than a second"
 
 
 def _many(count: int, name: str) -> str:
