@@ -6,6 +6,7 @@ import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from benchmarks import limits, peers
 from benchmarks.families import instances
@@ -15,6 +16,7 @@ from benchmarks.stream import Streamed, stream
 from sfumato import OLH, catalog
 from sfumato.core.mechanism import Mechanism
 from sfumato.errors import ConfigurationError
+from sfumato.planner import UnitCosts, kept_units, units_file
 
 SIZES = [128, 1024]
 STREAM_N, STREAM_SIZE = 10_000_000, 1024
@@ -30,6 +32,10 @@ end to end  both; the best of 3
 bytes       of one report
 memory      peak resident memory beyond the imports, in a fresh process that streams batches
 
+--units measures what a report costs this machine, piece by piece, and keeps it for
+`sfumato plan --capacity`; --capacity runs collectors, a shuffler and a database, and compares
+their processor time with what the plan says. Leave the machine alone for both (3 minutes).
+
 Peers are installed from PyPI for the time of the run; they take one person at a time and are
 slow, so they run n = {peers.PEOPLE:,}, and their ratios are per person.
 """
@@ -39,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return the exit code."""
     parser = _parser()
     given = parser.parse_args(arguments)
+    if given.units or given.capacity:
+        return _on_this_machine(given)
     chosen, left_out = _chosen(given)
     if left_out and (given.names or not chosen):
         parser.error(left_out[0])
@@ -65,7 +73,34 @@ def _parser() -> ArgumentParser:
     add("--stream", action="store_true", help=f"also stream {STREAM_N:,} people through olh")
     add("--check", action="store_true", help="exit with 1 unless the limits that we claim hold")
     add("--json", action="store_true", help="print nothing but JSON")
+    add("--units", action="store_true", help="measure what a report costs this machine")
+    add("--write", metavar="FILE", help=f"where unit costs are kept; default {units_file()}")
+    add("--capacity", action="store_true", help="compare three runs with what the plan says")
+    add("--costs", metavar="FILE", help="unit costs to compare with; default: those kept")
+    add("--share", type=float, default=1.0, help="of the usual load; smaller ones are for tests")
     return parser
+
+
+def _on_this_machine(given: Namespace) -> int:
+    """Measure the unit costs of this machine, or compare them with runs."""
+    from benchmarks import capacity, units  # noqa: PLC0415 -- others need no servers
+
+    if given.units:
+        path = Path(given.write) if given.write else units_file()
+        measured = units.measure(_say, given.share)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(measured.encode(), "utf-8")
+        text = measured.encode().rstrip() if given.json else "\n".join(units.lines(measured))
+        print(text if given.json else f"{text}\nWritten: {path}")
+    if not given.capacity:
+        return 0
+    costs = UnitCosts.read(given.costs) if given.costs else kept_units()
+    found = list(capacity.compared(costs, _say, given.share))
+    if given.json:
+        print(json.dumps([each.record() for each in found], indent=2))
+    else:
+        print(f"Unit costs: {costs.sentence()}\n" + "\n".join(capacity.lines(found)))
+    return 1 if given.check and not all(each.holds for each in found) else 0
 
 
 def _at_least(least: int) -> Callable[[str], int]:

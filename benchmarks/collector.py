@@ -31,6 +31,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from benchmarks import single_uploads
+from benchmarks.processor_time import processor_seconds
 from sfumato.randomness import seeded
 from sfumato.service.collector import Collector
 from sfumato.service.running_task import RunningTask
@@ -40,7 +41,7 @@ from sfumato.wire.reports import BATCH_TYPE, Batch
 from sfumato.wire.sealing import new_key, seal
 from sfumato.wire.unsealing import open_sealed
 
-__all__ = ["main", "measure"]
+__all__ = ["ask", "batches", "main", "measure", "opening", "serving"]
 
 LEAST_RATE: Final = 0.4
 MOST_COST: Final = 1.6
@@ -62,12 +63,14 @@ TASK: Final[dict[str, Any]] = {
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[tuple[str, int, str]]:
-    """Run a collector; give its address, its process and the operator's token."""
-    token = secrets.token_urlsafe(32)
+def serving(
+    folder: Path, store: str = "", token: str = "", workers: int = 1
+) -> Iterator[tuple[str, int, str]]:
+    """Run a collector, by default with a new file and token; give its address, process, token."""
+    token = token or secrets.token_urlsafe(32)
     command = [sys.executable, "-m", "sfumato", "serve", "--json", "--port", "0", "--rate", "0"]
     process = subprocess.Popen(  # noqa: S603 -- our own command
-        [*command, "--store", str(folder / "served.db")],
+        [*command, "--store", store or str(folder / "served.db"), "--workers", str(workers)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=os.environ | {"SFUMATO_OPERATOR_TOKEN": token},
@@ -83,7 +86,8 @@ def serving(folder: Path) -> Iterator[tuple[str, int, str]]:
             process.terminate()
 
 
-def _asked(url: str, token: str, body: Any = None) -> bytes:
+def ask(url: str, token: str, body: Any = None) -> bytes:
+    """Return what a collector answers to an operator; a body is sent as JSON."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Authorization": f"Bearer {token}"})  # noqa: S310
     with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 -- our own collector
@@ -91,7 +95,9 @@ def _asked(url: str, token: str, body: Any = None) -> bytes:
         return found
 
 
-def batches(running: RunningTask, count: int, size: int, seed: int = 1) -> list[bytes]:
+def batches(
+    running: RunningTask, count: int, size: int, seed: int = 1, period: int = PERIOD
+) -> list[bytes]:
     """Return batches of reports of one period, of all spans in the shares of the mix."""
     protocol: Any = running.protocol
     coins, rng = seeded(seed), np.random.default_rng(seed)
@@ -101,7 +107,7 @@ def batches(running: RunningTask, count: int, size: int, seed: int = 1) -> list[
         reports = np.zeros(size, dtype=running.layout.report_dtype)
         names = rng.integers(0, 256, (size, 16), dtype=np.uint8)
         reports["id"] = names.view("V16")[:, 0]
-        reports["period"] = PERIOD
+        reports["period"] = period
         spans = rng.choice(protocol.spans, size, p=protocol.shares)
         snapshots = protocol.snapshots[0].mechanism.randomize(np.arange(size) % 16, coins)
         signs = rng.choice([-1, 0, 1], (size, 16), p=[0.1, 0.8, 0.1])
@@ -110,13 +116,13 @@ def batches(running: RunningTask, count: int, size: int, seed: int = 1) -> list[
             if span == 0:
                 payload = snapshots[place].tobytes()
             else:
-                form = protocol.difference(Look(span, PERIOD % span))
+                form = protocol.difference(Look(span, period % span))
                 drawn = signs[place] if not form.dense else np.where(signs[place], signs[place], 1)
                 payload = form.write(drawn[None, :]).tobytes()
             content = running.layout.content(span, 0, payload)
             if public is not None:
                 name = names[place].tobytes()
-                content = seal(content, public, running.published.context, name, PERIOD)
+                content = seal(content, public, running.published.context, name, period)
             contents.append(content)
         reports["sealed"] = np.frombuffer(b"".join(contents), reports.dtype["sealed"])
         made.append(Batch(running.task_id, running.published.key_id, reports).encode())
@@ -155,24 +161,18 @@ def _accepted(sock: socket.socket) -> int:
     return int(json.loads(body)["accepted"])
 
 
-def _cpu(process: int) -> float:
-    """Return the processor time of a process, in seconds."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def _uploaded(
     url: str, process: int, running: RunningTask, bodies: Sequence[bytes]
 ) -> tuple[float, float]:
     """Return wall time and the collector's processor time of sending all batches."""
     path = f"/v1/tasks/{running.name}/reports"
     clients = [_Client(url, path, bodies[k::CONNECTIONS]) for k in range(CONNECTIONS)]
-    began, spent = time.perf_counter(), _cpu(process)
+    began, spent = time.perf_counter(), processor_seconds(process)
     for client in clients:
         client.start()
     for client in clients:
         client.join()
-    wall, cpu = time.perf_counter() - began, _cpu(process) - spent
+    wall, cpu = time.perf_counter() - began, processor_seconds(process) - spent
     accepted = sum(client.accepted for client in clients)
     if accepted != sum(Batch.head(body)[2] for body in bodies):
         raise RuntimeError(f"{accepted} reports were accepted; all should have been.")
@@ -200,8 +200,8 @@ def _published(url: str, token: str, folder: Path, *, sealed: bool) -> RunningTa
     """Publish the task; return it as devices know it."""
     start = int(time.time()) - (PERIOD - 1) * WEEK - 3600
     asked = {"task": TASK, "start": start, "grace": PERIOD * WEEK, "public": True, "sealed": sealed}
-    made = json.loads(_asked(f"{url}/v1/tasks", token, asked))
-    published = _asked(f"{url}/v1/tasks/{made['task_id']}", token)
+    made = json.loads(ask(f"{url}/v1/tasks", token, asked))
+    published = ask(f"{url}/v1/tasks/{made['task_id']}", token)
     store = SQLiteStore(folder / f"known{sealed:d}.db")
     # Devices know no private key; any one will do where nothing is opened.
     keys = {1: new_key().private_bytes_raw()} if sealed else {}
@@ -213,7 +213,7 @@ def _published(url: str, token: str, folder: Path, *, sealed: bool) -> RunningTa
 
 def _group(url: str, token: str, batches_sent: int) -> int:
     """Return how many batches the collector put into one commit, on average."""
-    text = _asked(f"{url}/metrics", token).decode()
+    text = ask(f"{url}/metrics", token).decode()
     commits = re.search(r"^sfumato_commit_seconds_count (\S+)", text, re.MULTILINE)
     return max(1, round(batches_sent / float(commits[1]))) if commits else 1
 
@@ -225,10 +225,10 @@ def _single(
     path, ratios = f"/v1/tasks/{running.name}/reports", {}
     for connections, body in bodies.items():
         singles = single_uploads.alone([body], running.layout.report_dtype.itemsize)
-        opened, spent = _opening(running, [body]), _cpu(process)
+        opened, spent = opening(running, [body]), processor_seconds(process)
         kept = connections == "kept"
         accepted = single_uploads.send_all(url, path, singles, kept=kept)
-        ratios[connections] = (_cpu(process) - spent) / opened
+        ratios[connections] = (processor_seconds(process) - spent) / opened
         if accepted != len(singles):
             raise RuntimeError(f"{accepted} reports were accepted; all should have been.")
     return ratios
@@ -253,7 +253,7 @@ def measure(
                 alone.append(_alone(folder, running, bodies, group))
             closed = _published(url, token, folder, sealed=True)
             bodies = batches(closed, sealed, size)
-            opened = _opening(closed, bodies)
+            opened = opening(closed, bodies)
             _, cpu = _uploaded(url, process, closed, bodies)
             alone_bodies = dict(zip(MOST_SINGLE, batches(closed, 2, singles, seed=2), strict=True))
             single = _single(url, process, closed, alone_bodies)
@@ -280,7 +280,7 @@ def _renamed(body: bytes, running: RunningTask) -> bytes:
     return Batch(batch.task_id, batch.key_id, reports).encode()
 
 
-def _opening(running: RunningTask, bodies: Sequence[bytes]) -> float:
+def opening(running: RunningTask, bodies: Sequence[bytes]) -> float:
     """Return the processor time of opening as many seals, to a key of our own, and no more."""
     key, context = new_key(), running.published.context
     content = bytes(running.layout.content_dtype.itemsize)

@@ -13,6 +13,7 @@ import os
 import tempfile
 import time
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -23,6 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks import collector
+from benchmarks.processor_time import processor_seconds
 from sfumato import catalog
 from sfumato.cli.processes import Command
 from sfumato.service.collector import Collector
@@ -33,7 +35,7 @@ from sfumato.wire.reports import BATCH_TYPE, Batch
 from sfumato.wire.sealing import new_key, seal
 from sfumato.wire.unsealing import open_sealed
 
-__all__ = ["main", "measure"]
+__all__ = ["all_counted", "bodies", "main", "measure", "published"]
 
 MOST_AFTER: Final = 0.2
 MOST_WITH: Final = 2.5
@@ -58,7 +60,7 @@ def measure(reports: int) -> dict[str, float]:
     }
 
 
-def _published(folder: Path, url: str, start: int) -> Any:
+def published(folder: Path, url: str, start: int) -> Any:
     """Return a running task of a collector that nobody calls."""
     store = SQLiteStore(folder / f"{start}.db")
     collector = Collector(store, "http://127.0.0.1:9")
@@ -66,7 +68,12 @@ def _published(folder: Path, url: str, start: int) -> Any:
     return collector.publish(catalog.task(TASK | {"shuffle": shuffle}), start, grace=GRACE)
 
 
-def _bodies(running: Any, reports: int) -> list[bytes]:
+def all_counted(n: int) -> Counter[str]:
+    """Return what became of a batch of which every report was counted."""
+    return Counter(counted=n)
+
+
+def bodies(running: Any, reports: int) -> list[bytes]:
     """Return uploads of one report each; what is sealed in them does not matter."""
     rng = np.random.default_rng(1)
     size = running.layout.report_dtype.itemsize
@@ -79,19 +86,19 @@ def _bodies(running: Any, reports: int) -> list[bytes]:
 
 def _held(folder: Path, reports: int) -> tuple[float, float]:
     now = [1e9]
-    running = _published(folder, "http://here.example", 10**9)
+    running = published(folder, "http://here.example", 10**9)
     shuffler = Shuffler(
         Holding(folder / "held.db"), "http://here.example", "http://127.0.0.1:9", lambda: now[0]
     )
     task = shuffler.learn(running.published)
-    bodies = _bodies(running, reports)
+    uploads = bodies(running, reports)
     key, context = new_key(), running.published.context
     content = running.layout.content(0, 0, b"")
     sealed = [seal(content, key.public_key(), context, bytes(16), 1) for _ in range(500)]
     held = opened = 0.0
     for start in range(0, reports, TOGETHER):
         began = time.process_time()
-        part = bodies[start : start + TOGETHER]
+        part = uploads[start : start + TOGETHER]
         taken = [shuffler.read(task, body) for body in part]
         shuffler.hold(taken)
         held += time.process_time() - began
@@ -113,7 +120,7 @@ def _uploaded(folder: Path, reports: int) -> float:
     start = int(time.time())
     holding = Holding(folder / "served.db")
     url = "http://shuffler.example"
-    running = _published(folder, url, start)
+    running = published(folder, url, start)
     Shuffler(holding, url, "http://127.0.0.1:9").learn(running.published)
     holding.close()
     words = ["shuffle", "serve", "--store", str(folder / "served.db"), "--port", "0"]
@@ -121,12 +128,12 @@ def _uploaded(folder: Path, reports: int) -> float:
     command = Command(words, folder / "log")
     try:
         here = command.next_record()["url"].removeprefix("http://")
-        bodies, before = _bodies(running, reports), _spent(command)
+        uploads, before = bodies(running, reports), processor_seconds(command.process_id)
         path = f"/v1/tasks/{running.name}/reports"
-        shares = [bodies[at::CONNECTIONS] for at in range(CONNECTIONS)]
+        shares = [uploads[at::CONNECTIONS] for at in range(CONNECTIONS)]
         with ThreadPoolExecutor(CONNECTIONS) as pool:
             list(pool.map(partial(_send, here, path), shares))  # what fails in one, fails here
-        return (_spent(command) - before) / reports
+        return (processor_seconds(command.process_id) - before) / reports
     finally:
         command.stop()
 
@@ -138,13 +145,6 @@ def _send(here: str, path: str, bodies: Sequence[bytes]) -> None:
         answer = line.getresponse()
         assert json.loads(answer.read())["accepted"] == 1  # noqa: S101 -- a benchmark
     line.close()
-
-
-def _spent(command: Command) -> float:
-    """Return the processor time of a process in seconds."""
-    number = command._process.pid  # noqa: SLF001
-    fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _least(rows: Sequence[dict[str, float]]) -> dict[str, float]:
