@@ -33,6 +33,7 @@ epsilon = 2
 periods = 6
 period = "10 seconds"
 values = {kind = "number", low = 0, high = 100}
+keep = "for ever"
 """,
     "tiers": """
 stream = "tiers"
@@ -45,6 +46,7 @@ method = "lpu"
 periods = 6
 period = "10 seconds"
 values = {kind = "number", low = 0, high = 100}
+keep = "for ever"
 """,
 }
 

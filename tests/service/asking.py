@@ -34,6 +34,7 @@ def asking(**given: Any) -> Task:
         "period": f"{SECONDS} seconds",
         "values": {"kind": "category", "items": ["home", "work", "road"]},
         "method": "lpu",
+        "keep": "for ever",
     }
     return catalog.task(usual | given)
 

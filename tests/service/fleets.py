@@ -24,6 +24,7 @@ epsilon = 2
 periods = 6
 period = "10 seconds"
 changes = 3
+keep = "for ever"
 values = {kind = "category", items = ["home", "work", "road"]}
 """)
 

@@ -150,7 +150,7 @@ def test_a_task_that_asks_its_devices_is_counted_by_the_collector(tmp_path: Path
     )
     with pytest.raises(ConfigurationError, match="counts is 'engine'; the next question"):
         collector.publish(asking)
-    with pytest.raises(ConfigurationError, match="keep is 3600 seconds where counts is 'engine'"):
+    with pytest.raises(ConfigurationError, match="keep is 3600 where counts is 'engine'"):
         collector.publish(parse(TEXT + 'counts = "engine"\nkeep = "1 hour"\n'))
     collector.store.close()
 

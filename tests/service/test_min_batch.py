@@ -48,6 +48,7 @@ TASK = {
     "values": {"kind": "binary"},
     "mix": {"snapshot": 0.5, "1": 0.5},
     "shuffle": SHUFFLE,
+    "keep": "for ever",
 }
 
 

@@ -28,7 +28,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     made.close()
 
 
-@pytest.mark.parametrize(("method", "error"), [("lbu", 0.1), ("lpd", 0.3)])
+@pytest.mark.parametrize(("method", "error"), [("lbu", 0.1), ("lpd", 0.2)])
 def test_periods_are_asked_answered_and_released(tmp_path: Path, method: str, error: float) -> None:
     scene = Scene(tmp_path, asking(method=method, epsilon=12.0))
     fleet = scene.fleet(60)

@@ -15,6 +15,7 @@ from sfumato.core.tally import Place, Tally
 from sfumato.service import RunningTask
 from sfumato.service.exporting import exported
 from sfumato.store import Filled, Release, SQLiteStore
+from sfumato.wire.published import Published
 
 
 @pytest.fixture
@@ -91,12 +92,57 @@ def test_numbers_of_erased_rows_do_not_come_again(setting: Setting) -> None:
     assert len(numbers) == 4
 
 
-def test_a_task_that_names_nothing_keeps_contents(setting: Setting) -> None:
+def test_a_task_that_keeps_for_ever_erases_nothing(setting: Setting) -> None:
     running = setting.running(sealed=False)
     _live(setting, running, Fleet(running, len(VALUES)), 1)
     setting.clock.now = START + 100_000.0
     setting.collector.close_due()
     assert b"".join(setting.store.contents(running.task_id, 1))
+
+
+def test_a_task_that_says_nothing_keeps_nothing_of_closed_periods(
+    setting: Setting, tmp_path: Path
+) -> None:
+    task = replace(LISTENING, keep=None)
+    running = setting.collector.publish(task, START, grace=5, sealed=False)
+    assert running.published.spec["keep"] == 0
+    fleet = Fleet(running, len(VALUES))
+    setting.end_of(1)
+    assert setting.collector.take(running, fleet.body(VALUES)).accepted
+    contents = b"".join(setting.store.contents(running.task_id, 1))
+    assert contents in _bytes_of(tmp_path)
+    setting.clock.now += 5
+    setting.collector.close_due()
+    assert contents not in _bytes_of(tmp_path)
+    assert list(setting.store.log(running.task_id)) == []
+    assert running.history().mean(1, decoder="smoothed").n == running.participation()[1]
+
+
+def test_a_task_of_before_keeps_what_it_promised(setting: Setting) -> None:
+    running = setting.running()
+    spec = {name: each for name, each in running.published.spec.items() if name != "keep"}
+    before = Published.of(spec | {"title": "before", "sealed": False}, {})
+    setting.store.add_task(before.task_id, before.encode(), {}, public=True)
+    setting.reopen()
+    running = setting.collector.running_task(before.task_id.hex())
+    _live(setting, running, Fleet(running, len(VALUES)), 1)
+    setting.clock.now = START + 100_000.0
+    setting.collector.close_due()
+    assert b"".join(setting.store.contents(running.task_id, 1))
+
+
+def test_nothing_is_kept_of_a_period_that_was_closed_before_a_kill(setting: Setting) -> None:
+    task = replace(LISTENING, keep=None)
+    running = setting.collector.publish(task, START, grace=5, sealed=False)
+    setting.end_of(1)
+    assert setting.collector.take(running, Fleet(running, len(VALUES)).body(VALUES)).accepted
+    setting.store.end_round(running.task_id, 1, 0)
+    nothing = np.zeros(3)
+    setting.store.close_period(running.task_id, Release(1, 4, nothing, nothing))
+    setting.reopen()
+    setting.collector.close_due()
+    assert setting.store.unpacked(running.task_id) == []
+    assert not b"".join(setting.store.contents(running.task_id, 1))
 
 
 def _lived_long(folder: Path, *, keeps: bool) -> list[int]:
@@ -113,9 +159,7 @@ def _lived_long(folder: Path, *, keeps: bool) -> list[int]:
         store.settle(task_id, period, lambda *_: {})
         nothing = np.zeros(2)
         store.close_period(task_id, Release(period, n * period, nothing, nothing))
-        store.pack(task_id, period)
-        if not keeps:
-            store.erase_contents(task_id, period)
+        store.pack(task_id, period, keeps=keeps)
         sizes.append(sum(path.stat().st_size for path in folder.glob("long.db*")))
     store.close()
     return sizes

@@ -34,6 +34,7 @@ TASK: dict[str, Any] = {
     "period": "1 second",
     "values": {"kind": "category", "items": ["home", "work", "road"]},
     "method": "lba",
+    "keep": "for ever",
 }
 
 

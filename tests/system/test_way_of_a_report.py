@@ -32,6 +32,7 @@ epsilon = 8
 periods = 2
 period = "{SECONDS} seconds"
 changes = 2
+keep = "for ever"
 """
 ENDLESS = f"""
 kind = "window"
@@ -41,6 +42,7 @@ window = 1
 devices = 1
 periods = 2
 period = "{SECONDS} seconds"
+keep = "for ever"
 """
 AMOUNTS = f"""
 stream = "topl"
@@ -49,6 +51,7 @@ epsilon = 8
 periods = 2
 period = "{SECONDS} seconds"
 values = {{kind = "number", low = 0, high = 50}}
+keep = "for ever"
 """
 PLACES = 'values = {kind = "category", items = ["home", "work"]}\n'
 KINDS: list[Any] = [

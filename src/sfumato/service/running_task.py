@@ -29,6 +29,7 @@ from sfumato.wire.questions import Question
 from sfumato.wire.reports import Layout
 from sfumato.wire.sealing import OVERHEAD
 from sfumato.wire.sqlite_tables import Damaged
+from sfumato.wire.task import FOR_EVER
 from sfumato.wire.unsealing import Key
 
 __all__ = ["RunningTask"]
@@ -221,12 +222,18 @@ class RunningTask:
         # Devices have the grace for sending and, if there is a shuffler, it has as much again.
         return self.ends_at(period) + self.grace * (1 + self.is_mixed)
 
+    @property
+    def keeps_contents(self) -> bool:
+        """Whether contents are kept once their period has closed; tasks of before do not say so."""
+        return bool(self.published.spec.get("keep", FOR_EVER))
+
     def erased_at(self, now: float) -> int:
         """Return the last period whose contents are kept no longer at a time; 0 if all are kept."""
         spec = self.published.spec
-        if "keep" not in spec:
+        keep = spec.get("keep", FOR_EVER)
+        if keep == FOR_EVER:
             return 0
-        passed = now - self.closes_at(0) - spec["keep"]
+        passed = now - self.closes_at(0) - keep
         return max(0, min(int(passed // spec["period_seconds"]), self.closed))
 
     @property
@@ -288,7 +295,7 @@ class RunningTask:
     def close_next(self) -> Release | None:
         """Close the next round; return what the period releases if it was its last round."""
         with self._moving:
-            release = self.driver.close_round(self.judge.count)
+            release = self.driver.close_round(self.judge.count, keeps=self.keeps_contents)
             if release is not None:
                 self.releases.append(release)
                 self._drop_keys()

@@ -107,6 +107,8 @@ class TaskDesk:
         spec = spec_of(task, stream, start, grace=grace, sealed=sealed, endpoint=where)
         if mixer:
             spec["collector"] = self.base
+        if task.counts is None:  # what an engine counts waits for it
+            spec.setdefault("keep", 0)
         refuse_unmixable(spec)
         private = {fresh_number(self.clock()): new_key()} if sealed else {}
         keys = {name: key.public_key().public_bytes_raw() for name, key in private.items()}

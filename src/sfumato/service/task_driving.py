@@ -137,11 +137,19 @@ class Driver:
         nothing = Covariance(np.full_like(unknown, np.inf))
         return Estimate(unknown, nothing, estimate.labels, estimate.n, estimate.guarantee)
 
-    def close_round(self, count: Count) -> Release | None:
+    def close_round(self, count: Count, *, keeps: bool = True) -> Release | None:
         """Close the open round; return what the period releases if it was the last one.
 
         No further report of the round counts, and each counts once before its tally is looked at.
         If anything fails, the round stays open as before, but takes no reports.
+
+        Parameters
+        ----------
+        count
+            A function that counts contents.
+        keeps
+            Whether contents are kept once their period has closed.
+
         """
         period, number = self.period, self.round
         try:
@@ -151,7 +159,7 @@ class Driver:
             if estimate is None:
                 self._store.close_round(self._task_id, period, number)
                 return None
-            self._store.pack(self._task_id, period)
+            self._store.pack(self._task_id, period, keeps=keeps)
             release = self._closed(period, estimate)
         except BaseException:
             self.restore(period - 1)

@@ -28,7 +28,7 @@ def refuse_unkept(task: Task, *, sealed: bool) -> None:
         )
     if task.counts is not None and task.keep is not None:
         raise ConfigurationError(
-            f"keep is {task.keep} seconds where counts is {task.counts!r}; reports that an engine "
+            f"keep is {task.keep!r} where counts is {task.counts!r}; reports that an engine "
             "has counted are erased at once, so leave it out."
         )
     if task.renew is not None and not sealed:

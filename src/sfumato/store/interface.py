@@ -284,10 +284,21 @@ class Store(ABC):
         """Return the closed periods whose contents are not in the log yet."""
 
     @abstractmethod
-    def pack(self, task_id: bytes, period: int, *, with_ids: bool = False) -> None:
+    def pack(
+        self, task_id: bytes, period: int, *, with_ids: bool = False, keeps: bool = True
+    ) -> None:
         """Move the contents of a closed period into the log, in random order and without ids.
 
-        Each content comes after its id if an engine is to open its seal, which is bound to the id.
+        Parameters
+        ----------
+        task_id, period
+            The period.
+        with_ids
+            Whether each content comes after its id: an engine is to open its seal, which is bound
+            to the id.
+        keeps
+            Whether contents are kept; if not, they are erased from the files, as ids are.
+
         """
 
     @abstractmethod

@@ -262,13 +262,16 @@ class ReportTables(TaskTables):
         )
         return [period for (period,) in self._read("periods", "period", rest, task_id, task_id)]
 
-    def pack(self, task_id: bytes, period: int, *, with_ids: bool = False) -> None:
+    def pack(
+        self, task_id: bytes, period: int, *, with_ids: bool = False, keeps: bool = True
+    ) -> None:
         """Move the contents of a closed period into the log, in random order and without ids."""
         rest = f"{_OF_A_PERIOD} AND n > 0"
         rows = self._read("batches", "batch, key_id, n", rest, task_id, period)
         ids = partial(self._rows_of, task_id, period, "ids")
         words = sorted_words(ids, sum(n for _, _, n in rows))
-        prepared: Iterable[tuple[int, int, bytes]] = self._permuted(rows, with_ids=with_ids)
+        kept = rows if keeps else []
+        prepared: Iterable[tuple[int, int, bytes]] = self._permuted(kept, with_ids=with_ids)
         query = "SELECT CAST(coalesce(sum(length(contents)), 0) AS BIGINT), 0 FROM batches"
         ((size, _),) = self._counts(f"{query} {_OF_A_PERIOD}", task_id, period)
         if size <= MOST_BYTES:

@@ -23,6 +23,7 @@ from sfumato.wire.reading import read_toml
 from sfumato.wire.values import TaskValues
 
 __all__ = [
+    "FOR_EVER",
     "MOST_ENTRIES",
     "MOST_PEOPLE",
     "MOST_PERIODS",
@@ -53,6 +54,8 @@ RUNNING: Final = ("endpoint", "shuffler", "enrolment", "renew", "counts", "keep"
 """The optional fields of any task that say how it is run."""
 ENROLMENTS: Final = ("open", "credentials")
 COUNTS: Final = ("collector", "engine")
+FOR_EVER: Final = "for ever"
+"""What `keep` says if contents are never erased; so it is with specs that say nothing of it."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,8 @@ class Task:
         Who adds reports up: the ``collector`` as they come (stored as None), or an ``engine``
         later.
     keep
-        For how many seconds contents are kept after their period has closed; None for ever.
+        For how many seconds contents are kept after their period has closed, or ``"for ever"``;
+        None if they are erased when it closes.
 
     Examples
     --------
@@ -120,7 +124,7 @@ class Task:
     enrolment: str | None = None
     renew: int | None = None
     counts: str | None = None
-    keep: int | None = None
+    keep: int | str | None = None
 
     def __post_init__(self) -> None:
         """Raise Problem if a field is wrong for every stream."""
@@ -178,13 +182,18 @@ def _unless(usual: str, known: tuple[str, ...]) -> Callable[[Any, fields.Path], 
     return check
 
 
+def _kept(given: Any, path: fields.Path) -> int | str:
+    """Return for how long contents are kept."""
+    return FOR_EVER if given == FOR_EVER else fields.seconds(given, path)
+
+
 _CHECKS: Final[Mapping[str, Callable[[Any, fields.Path], Any]]] = {
     "endpoint": fields.address,
     "shuffler": fields.address,
     "enrolment": _unless("open", ENROLMENTS),
     "renew": fields.seconds,
     "counts": _unless("collector", COUNTS),
-    "keep": fields.seconds,
+    "keep": _kept,
 }
 
 
