@@ -106,7 +106,7 @@ class Mixer:
         task = self.shuffler.tasks[self.running.task_id]
         taken = [self.shuffler.read(task, body) for body in bodies]
         self.shuffler.hold(taken)
-        return [each.receipt.plain() for each in taken]
+        return [each.plain() for each in taken]
 
     def end_of(self, period: int) -> None:
         self.world.now = self.running.ends_at(period)

@@ -46,7 +46,7 @@ class Line(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Passing)
         self.collector = ""
         self.rng = rng
-        self.sizes: list[int] = []
+        self.left: list[tuple[bytes, int]] = []
         self.lossy = True
         Thread(target=self.serve_forever, daemon=True).start()
 
@@ -66,7 +66,8 @@ class _Passing(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
-        self.server.sizes.append(Batch.head(body)[2])
+        task_id, _, count = Batch.head(body)
+        self.server.left.append((task_id, count))
         self._pass(body)
 
     def _pass(self, body: bytes | None) -> None:
@@ -148,26 +149,29 @@ def _lived(folder: Path, kills: int, rng: random.Random, scene: Scene) -> None:
     end = int(time.time()) + sending
     shuffle = {"url": scene.url, "epsilon": 2.0, "delta": 1e-6, "min_batch": LEAST}
     start = end - 2 * WEEK  # the first period is over, the second one goes on until `end`
-    name = scene.collector.publish(
-        TASK | {"shuffle": shuffle}, start=start, grace=handing, public=True
-    )["task_id"]
+    names, bodies = [], []
+    for title, devices in (("many", DEVICES), ("too few", LEAST - 1)):
+        task_file = TASK | {"shuffle": shuffle, "title": title}
+        told = scene.collector.publish(task_file, start=start, grace=handing, public=True)
+        names.append(told["task_id"])
+        task = _joined(scene.collector, names[-1])
+        fleet = Fleet(task, devices)
+        fleet.messages([1] * devices)  # nobody takes the first period any more
+        messages = fleet.messages([1] * devices)
+        bodies += [(names[-1], batch(task, [message])) for message in messages]
     scene.start_shuffler()
-    task = _joined(scene.collector, name)
-    fleet = Fleet(task, DEVICES)
-    fleet.messages([1] * DEVICES)  # nobody takes the first period any more
-    messages = fleet.messages([1] * DEVICES)
-    bodies = 2 * [batch(task, [message]) for message in messages]
+    bodies = 2 * bodies
     rng.shuffle(bodies)
     http, waiting, turn = Http(timeout=10.0), list(bodies), 0
     while waiting:
         turn += 1
         if turn % max(1, len(bodies) // kills) == 0:
             scene.kill_shuffler()
-        body = waiting.pop(rng.randrange(len(waiting)))
+        name, body = waiting.pop(rng.randrange(len(waiting)))
         try:
             assert not http.send(f"{scene.url}/v1/tasks/{name}/reports", body).refused
         except Unreachable:
-            waiting.append(body)
+            waiting.append((name, body))
     assert time.time() < end + handing, "the machine was too slow for this test"
     while time.time() < end + handing:
         time.sleep(0.2)
@@ -180,14 +184,20 @@ def _lived(folder: Path, kills: int, rng: random.Random, scene: Scene) -> None:
     time.sleep(10)
     scene.shuffler.stop()
     scene.collector.stop()
+    many, few = map(bytes.fromhex, names)
     store = SQLiteStore(folder / "collector.db")
-    assert store.participation(bytes.fromhex(name)) == {2: DEVICES}
+    assert store.participation(many) == {2: DEVICES}
+    assert not store.participation(few)
     store.close()
     holding = Holding(folder / "shuffler.db")
-    counts = holding.counts(bytes.fromhex(name))
+    counts = [holding.counts(each) for each in (many, few)]
     holding.close()
-    assert counts == {"acknowledged": DEVICES, "counted": DEVICES}
-    assert min(scene.line.sizes) >= LEAST
+    assert counts == [
+        {"acknowledged": DEVICES, "counted": DEVICES},
+        {"acknowledged": LEAST - 1, "expired": LEAST - 1},
+    ]
+    assert {task_id for task_id, _ in scene.line.left} == {many}
+    assert min(count for _, count in scene.line.left) >= LEAST
     assert scene.kills >= kills
 
 

@@ -308,7 +308,7 @@ def test_memory_is_bounded_and_what_is_refused_is_not_remembered(
         small.hold([small.read(task, batch(mixer.running, messages))])
     taken = small.read(task, batch(mixer.running, messages[:10]))
     small.hold([taken])
-    assert taken.receipt.accepted == 10
+    assert taken.accepted == 10
     holding.close()
 
 

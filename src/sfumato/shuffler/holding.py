@@ -121,7 +121,9 @@ class Holding:
             marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
             self._db.run_all(f"BEGIN IMMEDIATE; {_TABLES} {marks} COMMIT;")
         elif (application, version) == (APPLICATION, 1):  # it had the ids in a table of their own
-            self._db.run_all(f"BEGIN; DROP TABLE ids; PRAGMA user_version = {VERSION}; COMMIT;")
+            also = "DELETE FROM counts WHERE fate = 'acknowledged';"  # they are added up now
+            mark = f"PRAGMA user_version = {VERSION};"
+            self._db.run_all(f"BEGIN; DROP TABLE ids; {also} {mark} COMMIT;")
         elif (application, version) != (APPLICATION, VERSION):
             raise InputError(f"{self._db.name} is no store of a shuffler of this version.")
         self._db.demand({table: tuple(cells) for table, cells in CELLS.items()})
@@ -158,7 +160,6 @@ class Holding:
                     "VALUES (?, ?, ?, ?, ?, ?)",
                     (secrets.randbits(ROW_BITS), *bucket, n, reports),
                 )
-                self._count(bucket.task_id, "acknowledged", n)
 
     def came(self, task_id: bytes, period: int) -> list[bytes]:
         """Return all reports of a period that wait, under any key, many at a time."""
@@ -229,8 +230,14 @@ class Holding:
         )
 
     def counts(self, task_id: bytes) -> dict[str, int]:
-        """Return how many reports of a task met each fate."""
-        return dict(self._read("counts", "fate, n", "WHERE task_id = ?", task_id))
+        """Return how many reports of a task met each fate, and how many were acknowledged."""
+        rest = "WHERE task_id = ?"
+        with self._lock:
+            fates = dict(self._read("counts", "fate, n", rest, task_id))
+            held = [*self._read("waiting", "n", rest, task_id)]
+            held += self._read("batches", "n", rest, task_id)
+        acknowledged = sum(fates.values()) + sum(n for (n,) in held)
+        return {"acknowledged": acknowledged, **fates} if acknowledged else {}
 
     def _empty_log(self) -> None:
         """Empty the write-ahead log, which still has what was deleted."""

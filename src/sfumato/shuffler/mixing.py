@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final, NamedTuple
 
@@ -39,14 +38,16 @@ class Crowded(SfumatoError):
     """There is no room for more reports until a period is over."""
 
 
-@dataclass(eq=False, slots=True)
-class Taken:
-    """An upload that has been read: its task, key, reports, and the receipt to fill in."""
+class Taken(Receipt):
+    """An upload that has been read: its task, key and reports, and the receipt to fill in."""
 
-    task: MixedTask
-    key_id: int
-    reports: list[bytes]
-    receipt: Receipt
+    __slots__ = ("reports", "sealed_to", "task")
+
+    def __init__(self, task: MixedTask, sealed_to: int, reports: list[bytes]) -> None:
+        self.accepted = self.repeated = 0
+        self.refused, self.key_id = [], task.key_id
+        self.last_period = task.published.last_period
+        self.task, self.sealed_to, self.reports = task, sealed_to, reports
 
 
 _Marks = tuple[bytes, int, bytes]
@@ -124,19 +125,14 @@ class Shuffler:
     def read(self, task: MixedTask, body: bytes) -> Taken:
         """Return the reports of an upload; raise ReportError if it is malformed."""
         task_id, key_id, reports = Batch.records(body, task.report_bytes)
-        taken = Taken(
-            task,
-            key_id,
-            reports,
-            Receipt(key_id=task.key_id, last_period=task.published.last_period),
-        )
+        taken = Taken(task, key_id, reports)
         wrong = "wrong_task" if task_id != task.task_id else ""
         # An earlier key may still be in use, and is a bucket of its own; the collector decides.
         # Another number would be a bucket of one; after a restart devices seal anew.
         if not wrong and key_id not in self._keys[task.task_id]:
             wrong = "unknown_key"
         if wrong:
-            taken.receipt.refused += [(index, wrong) for index in range(len(reports))]
+            taken.refused += [(index, wrong) for index in range(len(reports))]
         return taken
 
     def hold(self, uploads: Sequence[Taken]) -> None:
@@ -148,8 +144,7 @@ class Shuffler:
         now = self.clock()
         self._make_room(uploads)
         counts = [
-            self._sort_in(taken, arrived, now) if not taken.receipt.refused else (0, 0)
-            for taken in uploads
+            self._sort_in(taken, arrived, now) if not taken.refused else (0, 0) for taken in uploads
         ]
         try:
             new = {each.bucket: each.reports for each in arrived.values() if each.reports}
@@ -160,7 +155,7 @@ class Shuffler:
                 each.seen.difference_update(report[:ID_BYTES] for report in each.reports)
             raise
         for taken, (accepted, repeated) in zip(uploads, counts, strict=True):
-            taken.receipt.accepted, taken.receipt.repeated = accepted, repeated
+            taken.accepted, taken.repeated = accepted, repeated
 
     def _make_room(self, uploads: Sequence[Taken]) -> None:
         """Raise Crowded if some task would have more than half of the room that others leave.
@@ -206,21 +201,21 @@ class Shuffler:
 
     def _sort_in(self, taken: Taken, arrived: _ByMarks, now: float) -> tuple[int, int]:
         """Put the new reports of an upload into their buckets; return how many are new and not."""
-        task_id, key_id, accepted = taken.task.task_id, taken.key_id, 0
+        task_id, key_id, accepted = taken.task.task_id, taken.sealed_to, 0
         for index, report in enumerate(taken.reports):
             marks = (task_id, key_id, report[ID_BYTES:_FRONT])
             there = arrived.get(marks)
             if there is None:
                 there = arrived[marks] = self._begun(taken.task, marks, now)
             if there.reason:
-                taken.receipt.refused.append((index, there.reason))
+                taken.refused.append((index, there.reason))
                 continue
             name = report[:ID_BYTES]
             if name not in there.seen:
                 there.seen.add(name)
                 there.reports.append(report)
                 accepted += 1
-        return accepted, len(taken.reports) - accepted - len(taken.receipt.refused)
+        return accepted, len(taken.reports) - accepted - len(taken.refused)
 
     def _begun(self, task: MixedTask, marks: _Marks, now: float) -> _Arrived:
         """Return what has come for a bucket so far: nothing new."""

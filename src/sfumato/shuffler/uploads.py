@@ -77,7 +77,7 @@ class Uploads(UploadAddress):
             raise Refused("not-a-batch", str(error)) from None
         finally:
             self._gate.leave("", len(body))
-        return taken.receipt.encode()
+        return taken.encode()
 
     def _admit(self, header: bytes) -> None:
         """Raise Refused unless the credential in a header is good; it is dropped either way."""

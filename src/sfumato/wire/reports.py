@@ -168,10 +168,13 @@ class Batch:
         For a few reports this is much faster than an array. Raises ReportError unless the bytes
         are exactly one batch.
         """
-        task_id, key_id, count = cls._whole(body, size)
-        if count == 1:
-            return task_id, key_id, [body[_HEAD.size :]]
-        return task_id, key_id, [body[at : at + size] for at in range(_HEAD.size, len(body), size)]
+        start = _HEAD.size
+        if len(body) == start + size:  # one report, as devices send
+            magic, task_id, key_id, count = _HEAD.unpack_from(body)
+            if magic == MAGIC and count == 1:
+                return task_id, key_id, [body[start:]]
+        task_id, key_id, _ = cls._whole(body, size)
+        return task_id, key_id, [body[at : at + size] for at in range(start, len(body), size)]
 
     @classmethod
     def _whole(cls, body: bytes, size: int) -> tuple[bytes, int, int]:
