@@ -120,3 +120,16 @@ def test_calibrate_finds_the_people_it_takes() -> None:
 )
 def test_calibrate_refuses_in_one_sentence(arguments: list[str], sentence: str) -> None:
     assert sentence in refused("calibrate", *arguments)
+
+
+def test_promises_of_other_tasks_add_up() -> None:
+    (found,) = answer(*ASKED, "--bound", "best", "--also", "0.5:1e-6, 1:0")
+    assert found["in_all_tasks"]["epsilon"] == pytest.approx(1.5 + found["epsilon"])
+    assert found["in_all_tasks"]["delta"] == pytest.approx(2e-6)
+    many = ",".join(["0.1:1e-9"] * 100)
+    (found,) = answer(*ASKED, "--bound", "best", "--also", many)
+    assert 3 < found["in_all_tasks"]["epsilon"] < 5  # far below 10
+    said = run(*ASKED, "--bound", "best", "--also", "0.5:1e-6").stdout
+    assert "in 2 tasks that promise these" in said
+    for wrong in ("0.5", "a:b", "0.5:1", "-1:0", "nan:0"):
+        assert f"also has '{wrong}'" in refused(*ASKED, "--also", wrong)

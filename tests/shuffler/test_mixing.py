@@ -247,6 +247,14 @@ def _moved(body: bytes, mixer: Mixer) -> bytes:
     return Batch(mixer.running.task_id, mixer.running.published.key_id, reports).encode()
 
 
+def test_the_list_of_tasks_says_what_they_promise_together(mixer: Mixer) -> None:
+    """Of shuffled tasks the promise about mixed reports counts, of others the local one."""
+    page = " ".join(mixer.world.client.get("/").text.split())
+    local = mixer.world.open.protocol.guarantee.epsilon
+    assert f"is in all 2 tasks, whatever became of them, epsilon {2 + local:g} and delta" in page
+    assert "no more than mixed reports" in page
+
+
 # ---- a collector that is hostile ----------------------------------------------------------------
 
 

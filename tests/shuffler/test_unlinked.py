@@ -151,5 +151,5 @@ def test_a_log_says_what_all_tasks_promise_together(mixer: Mixer) -> None:
     epsilon = float(line.split()[4])
     local = other.protocol.guarantee.epsilon
     assert local < epsilon <= 1 + local
-    assert "delta 0.02 hold against who sees" in line
+    assert "delta 0.0201 hold against who sees" in line
     device.close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import numpy as np
@@ -61,6 +63,8 @@ class AmplifyOptions:
     """Chance that a person does not report."""
     times: Count = 1
     """Batches in which one person sends a fresh report."""
+    also: str = ""
+    """What other tasks of the same person promise: epsilon:delta of each, with commas between."""
     plot: Picture | None = None
     """Draw all bounds: a .png, .svg or .pdf."""
     over: Literal["n", "epsilon"] = "n"
@@ -74,6 +78,8 @@ def amplify(asked: AmplifyOptions) -> Result:
     Example:  sfumato amplify grr --domain 16 --epsilon 1 --n 10000 --delta 1e-6
     """
     from sfumato.accounting.shuffle import BOUNDS, Crowd, bounds
+
+    others = _promises(asked.also)
 
     mechanism, delta = build(asked.name, asked.typed), asked.delta
     people = bounds.check_people(whole(asked.n, "n"))
@@ -89,9 +95,14 @@ def amplify(asked: AmplifyOptions) -> Result:
         together = _together(mechanism, honest, delta - spent, asked.times)
     extra = {f"{key}_together": value for key, value in together.items()}
     extra |= {"times": asked.times} if together else {}
+    all_tasks = _in_all(amplified, delta, together, others)
+    extra |= {"in_all_tasks": all_tasks} if all_tasks else {}
     return Result(
         record=[_record(each, mechanism, crowd, delta) | extra for each in amplified],
-        text=_text(mechanism, amplified, crowd, delta, together | {"times": asked.times}),
+        text=chain(
+            _text(mechanism, amplified, crowd, delta, together | {"times": asked.times}),
+            _all_text(all_tasks, len(others) + 1),
+        ),
         picture=lambda: _picture(mechanism, people, delta, asked.over),
         next_command=f"sfumato calibrate {mechanism.name} --central-epsilon 0.5 "
         f"--delta {delta:g} --n {people} {as_options(mechanism)}",
@@ -113,6 +124,51 @@ def _together(mechanism: Mechanism, n: int, delta: float, times: int) -> dict[st
         "assumes": batch.assumes if without > epsilon else "",
         "epsilon_without_assumptions": without,
     }
+
+
+def _promises(text: str) -> list[tuple[float, float]]:
+    """Return the promises of other tasks, as somebody typed them."""
+    promises = []
+    for typed in filter(None, text.replace(" ", "").split(",")):
+        try:
+            epsilon, delta = map(float, typed.split(":"))
+        except ValueError:
+            epsilon = delta = math.nan
+        if not (0 <= epsilon < math.inf and 0 <= delta < 1):
+            raise ConfigurationError(
+                f"also has {typed[:40]!r}; epsilon:delta, as in 0.5:1e-6, is expected of each task."
+            )
+        promises.append((epsilon, delta))
+    return promises
+
+
+def _in_all(
+    amplified: list[Amplified],
+    delta: float,
+    together: dict[str, Any],
+    others: list[tuple[float, float]],
+) -> dict[str, float]:
+    """Return what holds over this task and others together; nothing if there are no others."""
+    from sfumato.accounting.shuffle import together as added
+
+    if not others:
+        return {}
+    proven = [each for each in amplified if each.rigorous and not each.assumes]
+    own = [each.epsilon for each in proven if each.epsilon is not None]
+    least = together.get("epsilon_without_assumptions", min(own, default=None))
+    if least is None:
+        raise ConfigurationError("also needs a bound that is proven; --bound best has one.")
+    promises = [(least, delta), *others]
+    epsilon, lost = added(promises, sum(each for _, each in promises))
+    return {"epsilon": epsilon, "delta": lost}
+
+
+def _all_text(found: dict[str, float], tasks: int) -> Parts:
+    if found:
+        yield (
+            f"\nOne person who is in {tasks:,} tasks that promise these is protected with epsilon "
+            f"{found['epsilon']:.6g} at delta {found['delta']:.3g} over all of them."
+        )
 
 
 def _record(each: Amplified, mechanism: Mechanism, crowd: Crowd, delta: float) -> dict[str, Any]:

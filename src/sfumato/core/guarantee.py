@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Literal
 
-__all__ = ["Guarantee"]
+__all__ = ["Guarantee", "rounded_up"]
 
 _MODELS = {
     "local": "blurred on the device before anyone sees it",
@@ -74,11 +74,11 @@ class Guarantee:
         return f"for what it sends in any {self.window} consecutive periods"
 
     def __str__(self) -> str:
-        strength = f"epsilon {_rounded_up(self.epsilon, 6)}"
+        strength = f"epsilon {rounded_up(self.epsilon, 6)}"
         if self.delta:
-            strength += f", delta {_rounded_up(self.delta, 3)}"
+            strength += f", delta {rounded_up(self.delta, 3)}"
         if self.rho is not None:
-            strength += f" and zCDP rho {_rounded_up(self.rho, 3)}"
+            strength += f" and zCDP rho {rounded_up(self.rho, 3)}"
         within = f" over any {self.window} consecutive periods" if self.window else ""
         if self.window == 1:
             within = " in any one period"
@@ -91,7 +91,7 @@ class Guarantee:
         return sentence + "."
 
 
-def _rounded_up(bound: float, digits: int) -> str:
+def rounded_up(bound: float, digits: int) -> str:
     """Return a bound as text with ``digits`` significant digits, rounded up."""
     shown = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(bound)))
     return f"{float(shown):.{digits}g}"

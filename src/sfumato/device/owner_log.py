@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from sfumato.accounting.ledger import UNITS
-from sfumato.accounting.shuffle import together
+from sfumato.accounting.shuffle import told_of_all
 from sfumato.device.journal import Joined, Journal
 from sfumato.device.keys import FORMAT
 from sfumato.device.parts import Parts
@@ -69,10 +69,10 @@ def _has_chaff(task: Joined) -> bool:
 
 def _in_all(journal: Journal, joined: Mapping[bytes, Joined]) -> Iterator[str]:
     """Yield what holds of all tasks together if reports of some are shuffled."""
-    promises, mixed, limited = [], 0, ""
+    promises, mixed, windows = [], 0, False
     for task_id, paid, *_, promise in journal.payments():
         if not promise.startswith(FOR_EVER):
-            limited = ", for what differs within one window of those that have one"
+            windows = True
         task = joined.get(task_id)
         shuffle = None if task is None else Published.parse(task.published).shuffle
         if shuffle is None:  # or the task was left, and all that is known of it is its cost
@@ -81,11 +81,7 @@ def _in_all(journal: Journal, joined: Mapping[bytes, Joined]) -> Iterator[str]:
             promises.append((float(shuffle["epsilon"]), float(shuffle["delta"])))
             mixed += 1
     if mixed and len(promises) > 1:
-        epsilon, delta = together(promises, sum(delta for _, delta in promises))
-        yield (
-            f"All tasks together: epsilon {epsilon:.4g} and delta {delta:.2g} hold against who "
-            f"sees of shuffled tasks no more than mixed reports{limited}."
-        )
+        yield f"All tasks together: {told_of_all(promises, windows=windows)}."
 
 
 def _revealed(epsilon: float) -> str:

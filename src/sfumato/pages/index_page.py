@@ -115,20 +115,24 @@ class IndexPage:
         Which of them are shown.
     strangers
         The refused reports that belong to no task, in words.
+    together
+        What holds for a device that is in all of the tasks, in a sentence; empty for nothing.
 
     """
 
     rows: Sequence[TaskRow]
     query: IndexQuery
     strangers: str
+    together: str = ""
 
     def html(self) -> str:
         """Return the page as HTML."""
         form, listed = (self._form(), self._table()) if self.rows else ("", EMPTY)
+        together = f'<p id="together">{escape(self.together)}</p>' if self.together else ""
         return document.whole(
             "Tasks",
             f"""<header><h1>Tasks</h1></header>
-<main data-again="5">{form}<div id="listed">{listed}</div>
+<main data-again="5">{form}<div id="listed">{listed}</div>{together}
 <p class="quiet" id="strangers">Reports that belong to no task, refused since the collector started:
 {escape(self.strangers)}.</p>
 <p class="quiet">Tasks that are not public are listed after <a href="/login">login</a>.</p></main>

@@ -20,6 +20,7 @@ from sfumato.pages.wanted import Wanted
 from sfumato.service.operations import Operations
 from sfumato.service.rereading import PLAIN, Lens, Rereader
 from sfumato.service.running_task import RunningTask
+from sfumato.service.task_promises import of_all
 from sfumato.service.task_rows import task_rows
 from sfumato.service.task_subject import TaskSubject, counted_words
 from sfumato.web.problems import Refused
@@ -116,7 +117,9 @@ class Pages:
         visible = service.access.visible(request, tasks)
         rows = partial(task_rows, visible, service.metrics, service.collector.clock())
         strangers = counted_words(service.metrics.strangers)
-        return await self._html(request, lambda: IndexPage(rows(), query, strangers).html())
+        return await self._html(
+            request, lambda: IndexPage(rows(), query, strangers, of_all(visible)).html()
+        )
 
     async def operator(self, request: Request) -> Response:
         """Return the operator's view."""

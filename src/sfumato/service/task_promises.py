@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from sfumato.accounting.shuffle import told_of_all
 from sfumato.pages.promises import forged, learnt
 from sfumato.pages.subject import Promise
 from sfumato.service.running_task import RunningTask
 from sfumato.streams.amplification import promised
 
-__all__ = ["explained"]
+__all__ = ["explained", "of_all"]
 
 
 def explained(running: RunningTask) -> tuple[Promise, ...]:
@@ -27,6 +30,20 @@ def explained(running: RunningTask) -> tuple[Promise, ...]:
         quantity = stream.quantity
         moved = quantity.changed.text(influence, quantity.decimals(influence))
     return (*first, forged(influence, moved), _seen(running))
+
+
+def of_all(tasks: Sequence[RunningTask]) -> str:
+    """Return what holds for a device that is in all of some tasks; empty if none is shuffled."""
+    if len(tasks) < 2 or not any(running.is_mixed for running in tasks):
+        return ""
+    promises = []
+    for running in tasks:
+        required, offers = running.required, running.protocol.offers
+        local = max(offer.epsilon for offer in offers), 0.0
+        promises.append(local if required is None else (required.epsilon, required.delta))
+    windows = any(running.protocol.guarantee.window for running in tasks)
+    told = told_of_all(promises, windows=windows)
+    return f"For a device that is in all {len(tasks):,} tasks, whatever became of them, {told}."
 
 
 def _seen(running: RunningTask) -> Promise:

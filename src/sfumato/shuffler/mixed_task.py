@@ -49,7 +49,7 @@ class MixedTask:
             )
         return task
 
-    @property
+    @cached_property
     def task_id(self) -> bytes:
         """The task's id."""
         return self.published.task_id

@@ -143,9 +143,9 @@ class Shuffler:
         arrived: _ByMarks = {}
         now = self.clock()
         self._make_room(uploads)
-        counts = [
-            self._sort_in(taken, arrived, now) if not taken.refused else (0, 0) for taken in uploads
-        ]
+        for taken in uploads:
+            if not taken.refused:
+                self._sort_in(taken, arrived, now)
         try:
             new = {each.bucket: each.reports for each in arrived.values() if each.reports}
             if new:
@@ -154,14 +154,15 @@ class Shuffler:
             for each in arrived.values():
                 each.seen.difference_update(report[:ID_BYTES] for report in each.reports)
             raise
-        for taken, (accepted, repeated) in zip(uploads, counts, strict=True):
-            taken.accepted, taken.repeated = accepted, repeated
 
     def _make_room(self, uploads: Sequence[Taken]) -> None:
         """Raise Crowded if some task would have more than half of the room that others leave.
 
         However many tasks take all they can, there is always room for one more.
         """
+        new = sum([len(taken.reports) for taken in uploads])
+        if 2 * new + 3 * len(self) <= self._most_ids:
+            return  # as it nearly always is: so many fit whatever tasks they are of
         came: Counter[bytes] = Counter()
         for taken in uploads:
             came[taken.task.task_id] += len(taken.reports)
@@ -199,8 +200,8 @@ class Shuffler:
             for task_id, task in list(self.tasks.items())
         }
 
-    def _sort_in(self, taken: Taken, arrived: _ByMarks, now: float) -> tuple[int, int]:
-        """Put the new reports of an upload into their buckets; return how many are new and not."""
+    def _sort_in(self, taken: Taken, arrived: _ByMarks, now: float) -> None:
+        """Put the new reports of an upload into their buckets, and fill in its receipt."""
         task_id, key_id, accepted = taken.task.task_id, taken.sealed_to, 0
         for index, report in enumerate(taken.reports):
             marks = (task_id, key_id, report[ID_BYTES:_FRONT])
@@ -215,7 +216,8 @@ class Shuffler:
                 there.seen.add(name)
                 there.reports.append(report)
                 accepted += 1
-        return accepted, len(taken.reports) - accepted - len(taken.refused)
+        taken.accepted = accepted
+        taken.repeated = len(taken.reports) - accepted - len(taken.refused)
 
     def _begun(self, task: MixedTask, marks: _Marks, now: float) -> _Arrived:
         """Return what has come for a bucket so far: nothing new."""

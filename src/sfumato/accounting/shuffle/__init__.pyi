@@ -20,6 +20,7 @@ from sfumato.accounting.shuffle.named_bounds import HidingByMore as HidingByMore
 from sfumato.accounting.shuffle.profile import delta_above as delta_above
 from sfumato.accounting.shuffle.profile import delta_below as delta_below
 from sfumato.accounting.shuffle.several_promises import together as together
+from sfumato.accounting.shuffle.several_promises import told_of_all as told_of_all
 from sfumato.accounting.shuffle.sizing import gaussian_parameter as gaussian_parameter
 from sfumato.accounting.shuffle.sizing import screened_epsilon as screened_epsilon
 from sfumato.accounting.shuffle.sizing import sized as sized

@@ -9,12 +9,14 @@ promises are sums of such steps up or down, whoever chooses the next one by what
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 import numpy as np
 
-__all__ = ["together"]
+from sfumato.core.guarantee import rounded_up
+
+__all__ = ["together", "told_of_all"]
 
 _POINTS: Final = 1 << 12
 _ROUNDED: Final = 1e-12
@@ -62,3 +64,28 @@ def together(promises: Iterable[tuple[float, float]], spare: float) -> tuple[flo
     epsilon = max(0.0, float(points[min(first, 2 * reach)]))
     total = (lost + spare) * (1 + _ROUNDED)
     return (epsilon, total) if epsilon < whole else (whole, lost * (1 + _ROUNDED))
+
+
+def told_of_all(promises: Collection[tuple[float, float]], *, windows: bool = False) -> str:
+    """Return what holds of all tasks that a device is in, as a sentence.
+
+    Parameters
+    ----------
+    promises
+        The epsilon and delta of each task: about mixed reports if its reports are shuffled, and
+        else the local epsilon and 0.
+    windows
+        Whether some tasks promise something for each window only.
+
+    Examples
+    --------
+    >>> told_of_all([(0.5, 1e-6), (1.0, 0.0)])
+    'epsilon 1.5 and delta 1.01e-06 hold against who sees of shuffled tasks no more than mixed ...'
+
+    """
+    epsilon, delta = together(promises, sum(delta for _, delta in promises))
+    limited = ", for what differs within one window of those that have one" if windows else ""
+    return (
+        f"epsilon {rounded_up(epsilon, 4)} and delta {rounded_up(delta, 3)} hold against who sees "
+        f"of shuffled tasks no more than mixed reports{limited}"
+    )
