@@ -25,6 +25,7 @@ from tests.small_tasks import lights
 
 from sfumato.cli.processes import Command
 from sfumato.device.transport import Http, Unreachable
+from sfumato.service.collector import Collector
 from sfumato.shuffler.holding import Holding
 from sfumato.store import SQLiteStore
 from sfumato.streams.registry import stream_of
@@ -186,8 +187,12 @@ def _lived(folder: Path, kills: int, rng: random.Random, scene: Scene) -> None:
     scene.collector.stop()
     many, few = map(bytes.fromhex, names)
     store = SQLiteStore(folder / "collector.db")
+    # A copy that came through two starts of the collector counts until its period settles.
+    late = Collector(store, scene.line.url, lambda: end + 3.0 * handing)
+    late.close_due()
     assert store.participation(many) == {2: DEVICES}
     assert not store.participation(few)
+    assert late.running_task(names[0]).closed == 2
     store.close()
     holding = Holding(folder / "shuffler.db")
     counts = [holding.counts(each) for each in (many, few)]

@@ -42,8 +42,8 @@ def of_all(tasks: Sequence[RunningTask]) -> str:
         local = max(offer.epsilon for offer in offers), 0.0
         promises.append(local if required is None else (required.epsilon, required.delta))
     windows = any(running.protocol.guarantee.window for running in tasks)
-    told = told_of_all(promises, windows=windows)
-    return f"For a device that is in all {len(tasks):,} tasks, whatever became of them, {told}."
+    promise = told_of_all(promises, windows=windows)
+    return f"For a device that is in all {len(tasks):,} tasks, whatever became of them, {promise}."
 
 
 def _seen(running: RunningTask) -> Promise:

@@ -14,6 +14,7 @@ remain: how the factors of two inputs depend on each other, and which pair of in
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -47,12 +48,16 @@ def any_hash(
     ratio: Fraction, buckets: int, first: set[int], second: set[int], other: set[int]
 ) -> Contrasts:
     """Return the contrasts that hold for every hash, given the buckets that three inputs favour."""
+    named = first | second | other
+    counts = Counter((each in first, each in second, each in other) for each in named)
+    counts[False, False, False] += buckets - len(named)
     shares: dict[tuple[int, ...], Fraction] = {}
     triples: dict[tuple[int, ...], Fraction] = {}
-    for bucket in range(buckets):
-        pattern = (int(bucket in first), int(bucket in second), int(bucket in other))
-        triples[pattern] = triples.get(pattern, Fraction(0)) + Fraction(1, buckets)
-        shares[pattern[:2]] = shares.get(pattern[:2], Fraction(0)) + Fraction(1, buckets)
+    for favouring, count in sorted(counts.items()):
+        if count:
+            pattern, share = tuple(map(int, favouring)), Fraction(count, buckets)
+            triples[pattern] = share
+            shares[pattern[:2]] = shares.get(pattern[:2], Fraction(0)) + share
     error = 1e-12  # because thresholds are rounded to 64 bits
     return Contrasts(
         (favoured(ratio, shares, error=error),),
