@@ -153,12 +153,17 @@ class Holding:
 
     def add(self, arrived: dict[Bucket, tuple[bytes, int]]) -> None:
         """Store new reports of some buckets, each with their number."""
-        with self._transaction() as db:
-            for bucket, (reports, n) in arrived.items():
-                db.run(
+        rows = [
+            (secrets.randbits(ROW_BITS), *bucket, n, reports)
+            for bucket, (reports, n) in arrived.items()
+        ]
+        # One row is a transaction of its own.
+        with self._lock if len(rows) == 1 else self._transaction():
+            for row in rows:
+                self._db.run(
                     "INSERT INTO waiting (row, task_id, key_id, period, n, reports) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
-                    (secrets.randbits(ROW_BITS), *bucket, n, reports),
+                    row,
                 )
 
     def came(self, task_id: bytes, period: int) -> list[bytes]:

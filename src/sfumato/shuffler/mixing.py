@@ -126,13 +126,12 @@ class Shuffler:
         """Return the reports of an upload; raise ReportError if it is malformed."""
         task_id, key_id, reports = Batch.records(body, task.report_bytes)
         taken = Taken(task, key_id, reports)
-        wrong = "wrong_task" if task_id != task.task_id else ""
         # An earlier key may still be in use, and is a bucket of its own; the collector decides.
         # Another number would be a bucket of one; after a restart devices seal anew.
-        if not wrong and key_id not in self._keys[task.task_id]:
-            wrong = "unknown_key"
-        if wrong:
-            taken.refused += [(index, wrong) for index in range(len(reports))]
+        if task_id == task.task_id and key_id in self._keys[task_id]:
+            return taken
+        wrong = "unknown_key" if task_id == task.task_id else "wrong_task"
+        taken.refused += [(index, wrong) for index in range(len(reports))]
         return taken
 
     def hold(self, uploads: Sequence[Taken]) -> None:
