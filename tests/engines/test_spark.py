@@ -13,9 +13,11 @@ import pytest
 from tests.engines.catalogue import Case, cases, of_mechanism, written
 from tests.engines.clusters import FRUGAL, NEEDS_JAVA, Standalone, standalone
 from tests.engines.test_engines import counts_the_same, few
+from tests.engines.test_keyed_releases import KEY, PLAN, values
 
 from sfumato import GRR, OLH, engines
 from sfumato.engines import Lake, Row
+from sfumato.engines.keyed_releases import release_each, release_with_spark
 from sfumato.engines.row_files import row_table
 from sfumato.engines.spark import Spark
 from sfumato.engines.spark_session import session_at
@@ -48,6 +50,11 @@ def test_spark_counts_the_same(spark: Spark, tmp_path: Path) -> None:
     frame = spark.session.read.parquet(str(tmp_path / "any table"))
     assert dict(engines.aggregate(case.counter, frame, engine=spark)) == dict(case.expected)  # type: ignore[arg-type]
     _refuses(spark, tmp_path)
+    table = values()
+    again = spark.session.createDataFrame(pa.concat_tables([table, table.slice(9, 30)]))
+    assert release_with_spark(PLAN, KEY, again) == release_each(PLAN, KEY, table)
+    with pytest.raises(InputError, match="lies outside of"):
+        release_with_spark(PLAN, KEY, again.withColumn("value", again["value"] + 1000))
 
 
 @pytest.mark.slow

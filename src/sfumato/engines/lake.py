@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,38 +13,36 @@ from sfumato.engines.row_files import RowFile
 from sfumato.engines.rows import Row, Seen
 from sfumato.errors import InputError, MismatchError
 
-__all__ = ["Lake", "RowGroup"]
+__all__ = ["Lake", "RowRun"]
 
 ENDING: Final = "*.parquet"
+MOST_ROWS: Final = 64
+"""The number of rows from which on a run of row groups has no further one."""
 
 
 @dataclass(frozen=True)
-class RowGroup:
-    """A row group of a file, and which of its rows are counted.
+class RowRun:
+    """Some row groups of a file, and which of their rows are counted.
 
     Parameters
     ----------
     file
         The file.
-    group
-        The number of the row group.
     taken
-        The positions of the rows that are counted, because no part before has their numbers.
+        For each row group, the positions of the rows that are counted, because no row before has
+        their numbers.
     size
-        The number of rows of the group.
+        The number of rows of these row groups.
 
     """
 
     file: RowFile
-    group: int
-    taken: tuple[int, ...]
+    taken: Mapping[int, Collection[int]]
     size: int
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows that are counted."""
-        taken = set(self.taken)
-        rows = self.file.read([self.group])
-        return (row for position, row in enumerate(rows) if position in taken)
+        return self.file.read(self.taken)
 
 
 @dataclass(frozen=True)
@@ -106,11 +104,24 @@ class Lake:
         for file in self.files:
             yield from file.read()
 
-    def groups(self) -> Iterator[RowGroup]:
-        """Yield all row groups; each row is taken in one of them only. Contents are not read."""
-        seen = Seen()
+    def runs(self, parts: int) -> Iterator[RowRun]:
+        """Yield all row groups; each row is taken in one of them only. Contents are not read.
+
+        Parameters
+        ----------
+        parts
+            How many runs there should be at least, if there are so many row groups.
+
+        """
+        seen, enough = Seen(), min(MOST_ROWS, self.rows // parts)
         for file in self.files:
+            taken: dict[int, list[int]] = {}
+            size = 0
             for group, numbers in enumerate(file.numbers()):
-                taken = tuple(i for i, number in enumerate(numbers) if seen.add(number))
-                if taken:
-                    yield RowGroup(file, group, taken, len(numbers))
+                taken[group] = [i for i, number in enumerate(numbers) if seen.add(number)]
+                size += len(numbers)
+                if size >= enough:
+                    yield RowRun(file, taken, size)
+                    taken, size = {}, 0
+            if taken:
+                yield RowRun(file, taken, size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Place
 from sfumato.core.tally import Tallies, Tally
 from sfumato.engines.counting import RowCounter, counter_of
-from sfumato.engines.lake import Lake, RowGroup
+from sfumato.engines.lake import Lake, RowRun
 from sfumato.engines.row_files import RowFile
 from sfumato.engines.rows import Row, Seen
 from sfumato.errors import ConfigurationError, SfumatoError
@@ -140,7 +140,7 @@ def _in_processes(
     counter: RowCounter, lake: Lake, processes: int, progress: Progress
 ) -> Iterator[Tallies[Place]]:
     """Yield the tallies of each part, counted by processes of which any may die."""
-    left, done = [*enumerate(lake.groups())], 0
+    left, done = [*enumerate(lake.runs(AHEAD * processes))], 0
     for _ in range(ATTEMPTS):
         counted: set[int] = set()
         try:
@@ -154,21 +154,21 @@ def _in_processes(
         else:
             return
     raise SfumatoError(
-        f"a process that counts has died {ATTEMPTS} times, with {len(left):,} row groups left; "
-        "is there enough memory?"
+        f"a process that counts has died {ATTEMPTS} times, and {len(left):,} parts of the files "
+        "are not counted; is there enough memory?"
     )
 
 
 def _counted(
-    counter: RowCounter, parts: Iterable[tuple[int, RowGroup]], processes: int
-) -> Iterator[tuple[int, RowGroup, Tallies[Place]]]:
+    counter: RowCounter, parts: Iterable[tuple[int, RowRun]], processes: int
+) -> Iterator[tuple[int, RowRun, Tallies[Place]]]:
     """Yield the number and the tallies of parts as they are done; a few wait at any time."""
     sent = (counter.encode(),)
-    waiting: dict[Future[bytes], tuple[int, RowGroup]] = {}
+    waiting: dict[Future[bytes], tuple[int, RowRun]] = {}
     with ProcessPoolExecutor(processes, get_context("spawn"), _remember, sent) as pool:
         try:
             for number, part in parts:
-                named = part.file.path, part.file.columns, part.group, part.taken
+                named = part.file.path, part.file.columns, part.taken
                 waiting[pool.submit(_count, *named)] = number, part
                 if len(waiting) >= AHEAD * processes:
                     yield from _arrived(waiting)
@@ -180,8 +180,8 @@ def _counted(
 
 
 def _arrived(
-    waiting: dict[Future[bytes], tuple[int, RowGroup]],
-) -> Iterator[tuple[int, RowGroup, Tallies[Place]]]:
+    waiting: dict[Future[bytes], tuple[int, RowRun]],
+) -> Iterator[tuple[int, RowRun, Tallies[Place]]]:
     for future in wait(waiting, return_when=FIRST_COMPLETED).done:
         number, part = waiting.pop(future)
         yield number, part, Tallies.decode(future.result())
@@ -196,8 +196,8 @@ def _remember(sent: bytes) -> None:
     _memory()["counter"] = RowCounter.decode(sent)
 
 
-def _count(path: Path, columns: tuple[str, ...], group: int, taken: tuple[int, ...]) -> bytes:
+def _count(path: Path, columns: tuple[str, ...], taken: Mapping[int, Collection[int]]) -> bytes:
     """Return the tallies of a part of a file, as bytes."""
     counter = _memory()["counter"]
-    part = RowGroup(RowFile(path, counter, 0, 0, columns), group, taken, 0)
-    return Tallies.sum(map(counter.count, part.rows())).encode()
+    run = RowRun(RowFile(path, counter, 0, 0, columns), taken, 0)
+    return Tallies.sum(map(counter.count, run.rows())).encode()

@@ -10,11 +10,11 @@ mechanism's configuration, if that is all there is.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -186,21 +186,28 @@ class RowFile:
         """Return the numbers of the rows of a row group, if they have none of their own."""
         return range(first, last, PACKED if self.columns == PLAIN else 1)
 
-    def read(self, groups: Iterable[int] | None = None) -> Iterator[Row]:
-        """Yield the rows of some row groups, or of all, a few at a time."""
+    def read(self, taken: Mapping[int, Collection[int]] | None = None) -> Iterator[Row]:
+        """Yield all rows, or those at some positions of some row groups, a few at a time."""
         at_once = PACKED if self.columns == PLAIN else TOGETHER
         with opened_parquet(self.path) as file:
             first = _first_rows(file)
-            for group in range(self.groups) if groups is None else groups:
-                position = first[group]
-                for batch in file.iter_batches(
+            for group in range(self.groups) if taken is None else taken:
+                position, chosen = first[group], None if taken is None else set(taken[group])
+                batches = file.iter_batches(
                     at_once, row_groups=[group], columns=list(self.columns), use_threads=False
-                ):
-                    if self.columns == PLAIN:
-                        yield Row(position, self.counter.task_id, 0, _joined(batch.column(0)))
-                    else:
-                        yield from self._rows(batch, position)
-                    position += len(batch)
+                )
+                rows = chain.from_iterable(self._batches(batches, position))
+                for index, row in enumerate(rows):
+                    if chosen is None or index in chosen:
+                        yield row
+
+    def _batches(self, batches: Iterable[Any], position: int) -> Iterator[Iterable[Row]]:
+        for batch in batches:
+            if self.columns == PLAIN:
+                yield [Row(position, self.counter.task_id, 0, _joined(batch.column(0)))]
+            else:
+                yield self._rows(batch, position)
+            position += len(batch)
 
     def numbers(self) -> Iterator[Sequence[int]]:
         """Yield the numbers of the rows of each row group, without reading their contents."""

@@ -25,7 +25,7 @@ from sfumato.engines.local import Progress, quiet
 from sfumato.engines.row_files import row_table
 from sfumato.engines.rows import Row
 from sfumato.engines.spark_session import explained, session_at
-from sfumato.engines.spark_tasks import count_groups, count_rows, raise_refused, sum_once
+from sfumato.engines.spark_tasks import count_rows, count_runs, raise_refused, sum_once
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,8 +37,8 @@ TOGETHER: Final = 4
 """How many tasks each core gets, so that a slow or lost one costs little."""
 PAUSE: Final = 0.2
 """The number of seconds between two looks at how far a job is."""
-GROUPS: Final = "path string, columns array<string>, group int, taken array<int>"
-"""The columns of row groups that are to be counted."""
+RUNS: Final = "path string, columns array<string>, groups array<int>, taken array<array<int>>"
+"""The columns of runs of row groups that are to be counted."""
 COUNTED: Final = "sequence long, tallies binary, refused string"
 """The columns of counted rows: the number, the tallies, and why there are none."""
 SUMMED: Final = "tallies binary, refused string"
@@ -97,13 +97,18 @@ class Spark:
         return counter.settled(Tallies.sum(self._collected(sums, progress, total)))
 
     def _of_lake(self, counter: RowCounter, lake: Lake, parallel: int) -> DataFrame:
-        groups = [
-            (str(each.file.path.absolute()), [*each.file.columns], each.group, [*each.taken])
-            for each in lake.groups()
+        runs = [
+            (
+                str(each.file.path.absolute()),
+                [*each.file.columns],
+                [*each.taken],
+                [*map(list, each.taken.values())],
+            )
+            for each in lake.runs(parallel)
         ]
-        frame = self.session.createDataFrame(groups, GROUPS)
-        spread = frame.repartition(max(1, min(parallel, len(groups))))
-        return spread.mapInArrow(partial(count_groups, counter.encode()), SUMMED)
+        frame = self.session.createDataFrame(runs, RUNS)
+        spread = frame.repartition(max(1, min(parallel, len(runs))))
+        return spread.mapInArrow(partial(count_runs, counter.encode()), SUMMED)
 
     def _frame(self, counter: RowCounter, rows: Any) -> DataFrame:
         if hasattr(rows, "mapInArrow"):

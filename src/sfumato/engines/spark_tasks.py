@@ -14,7 +14,7 @@ from sfumato import errors
 from sfumato.core.stream import Place
 from sfumato.core.tally import Tallies
 from sfumato.engines.counting import RowCounter
-from sfumato.engines.lake import RowGroup
+from sfumato.engines.lake import RowRun
 from sfumato.engines.row_files import RowFile
 from sfumato.engines.rows import Row
 from sfumato.errors import MismatchError, SfumatoError
@@ -22,7 +22,7 @@ from sfumato.errors import MismatchError, SfumatoError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["count_groups", "count_rows", "raise_refused", "sum_once"]
+__all__ = ["count_rows", "count_runs", "raise_refused", "sum_once"]
 
 Batches = Iterable["pa.RecordBatch"]
 
@@ -60,8 +60,8 @@ def _new(batches: Batches) -> Iterator[Tallies[Place]]:
                 raise MismatchError(f"row {sequence} is there twice, with different reports.")
 
 
-def count_groups(sent: bytes, batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Yield the sum of the row groups that batches name; ``sent`` is the counter."""
+def count_runs(sent: bytes, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Yield the sum of the runs that batches name; ``sent`` is the counter."""
     counter = RowCounter.decode(sent)
     tallies, refused = _refusing(lambda: Tallies.sum(map(counter.count, _read(counter, batches))))
     yield _batch(tallies=[tallies], refused=[refused])
@@ -69,9 +69,9 @@ def count_groups(sent: bytes, batches: Batches) -> Iterator[pa.RecordBatch]:
 
 def _read(counter: RowCounter, batches: Batches) -> Iterator[Row]:
     for batch in batches:
-        for path, columns, group, taken in _cells(batch):
+        for path, columns, groups, taken in _cells(batch):
             file = RowFile(Path(path), counter, 0, 0, tuple(columns))
-            yield from RowGroup(file, group, tuple(taken), 0).rows()
+            yield from RowRun(file, dict(zip(groups, taken, strict=True)), 0).rows()
 
 
 def _refusing(count: Any) -> tuple[bytes, str | None]:

@@ -24,7 +24,7 @@ from sfumato.streams.published.publisher import Blocks, Publisher
 from sfumato.streams.published.publishing_plan import PublishingPlan
 from sfumato.streams.published.thresholds import Fixed
 
-__all__ = ["MOST_STREAMS", "Groups", "part_of_each", "together"]
+__all__ = ["MOST_STREAMS", "Groups", "key_of_stream", "part_of_each", "together"]
 
 
 MOST_STREAMS = 512
@@ -132,9 +132,13 @@ class Groups:
         if name not in self.streams:
             if len(self.streams) == MOST_STREAMS:
                 raise InputError(f"there are more than {MOST_STREAMS} streams, the most there are.")
-            key = bytes(Keyed(self._key, f"stream {name}").take(32))
-            self.streams[name] = Publisher(self.each, key)
+            self.streams[name] = Publisher(self.each, key_of_stream(self._key, name))
         return self.streams[name]
+
+
+def key_of_stream(key: bytes, name: str) -> bytes:
+    """Return the key of one of several streams, which tells nothing of the others'."""
+    return bytes(Keyed(key, f"stream {name}").take(32))
 
 
 def part_of_each(epsilon: float, streams: int) -> float:
