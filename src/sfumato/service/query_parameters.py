@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -90,20 +90,25 @@ def answers(running: RunningTask, given: Mapping[str, str]) -> tuple[str, Answer
     return query, _remarked(running, answered, _periods_of(asked, query, running.closed))
 
 
-def _periods_of(asked: Mapping[str, Any], query: str, closed: int) -> set[int]:
-    """Return the periods that a question is about."""
+def _periods_of(asked: Mapping[str, Any], query: str, closed: int) -> list[range]:
+    """Return the periods that a question is about; their numbers may be of any size."""
     if query in ("curve", "events"):
-        return set(range(1, closed + 1))
+        return [range(1, closed + 1)]
     first = 1 if query == "prefix" else asked.get("first", 1)
-    spanned = range(first, asked["last"] + 1) if "last" in asked else ()
-    return {*spanned, *(asked[name] for name in ("period", "before", "after") if name in asked)}
+    spanned = [range(first, asked["last"] + 1)] if "last" in asked else []
+    named = (asked[name] for name in ("period", "before", "after") if name in asked)
+    return [*spanned, *(range(period, period + 1) for period in named)]
 
 
-def _remarked(running: RunningTask, answered: Answers, about: Collection[int]) -> Answers:
+def _among(periods: Iterable[int], about: Sequence[range]) -> tuple[int, ...]:
+    """Return those of some periods that a question is about."""
+    return tuple(period for period in periods if any(period in span for span in about))
+
+
+def _remarked(running: RunningTask, answered: Answers, about: Sequence[range]) -> Answers:
     """Return answers with what has to be said of the periods that they are about."""
-    incomplete = tuple(period for period in running.incomplete() if period in about)
-    flagged = tuple(period for period in running.suspicions() if period in about)
-    return replace(answered, incomplete=incomplete, flagged=flagged)
+    incomplete = _among(running.incomplete(), about)
+    return replace(answered, incomplete=incomplete, flagged=_among(running.suspicions(), about))
 
 
 def _checked(given: Mapping[str, str]) -> str:
@@ -154,12 +159,10 @@ def _refuse_short(
     running: RunningTask, short: Sequence[int], asked: Mapping[str, Any], query: str
 ) -> None:
     """Raise TooFew if a question is about a period of which nothing is published."""
-    about = set() if query in ("curve", "events") else _periods_of(asked, query, running.closed)
-    for period in short:
-        if period in about:
-            raise TooFew(
-                f"period {period} has {TOO_FEW}, so nothing is known of it. {kept(running)}"
-            )
+    if query in ("curve", "events"):
+        return
+    for period in _among(short, _periods_of(asked, query, running.closed)):
+        raise TooFew(f"period {period} has {TOO_FEW}, so nothing is known of it. {kept(running)}")
 
 
 def kept(running: RunningTask) -> str:
