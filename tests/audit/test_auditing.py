@@ -128,16 +128,17 @@ def spent(name: str) -> dict[str, float]:
 
 
 def _share_asked(stream: Stream, tier: int) -> float:
-    """Return the largest share of a tier's epsilon that its questions of one window add up to."""
+    """Return what share of a tier's epsilon the questions of the first window add up to.
+
+    The streams of values that are compared differ in these periods alone. Of questions that only
+    some devices answer, each of them answers one, with all of epsilon.
+    """
     if not stream.rounds:
         return 1.0
     offer = stream.offers[tier]
-    window = offer.window or 1
-    asked = [
-        sum(ask.mechanism.epsilon for ask in asks if ask.tier == tier)
-        for asks in own_questions(stream)[: window + 1]
-    ]
-    return min(1.0, max(sum(asked[start : start + window]) for start in (0, 1)) / offer.epsilon)
+    first_window = own_questions(stream)[: offer.window or 1]
+    asked = sum(ask.mechanism.epsilon for asks in first_window for ask in asks if ask.tier == tier)
+    return min(1.0, asked / offer.epsilon)
 
 
 def test_what_the_streams_own_questions_spend() -> None:
