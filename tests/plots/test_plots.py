@@ -147,6 +147,16 @@ def test_every_experiment_can_be_drawn(name: str) -> None:
         assert axes.lines, f"{axes.get_title(loc='left')} is empty"
 
 
+def test_a_figure_says_what_is_the_same_in_all_of_it() -> None:
+    experiment = papers.experiment("000/table-2")
+    cells = list(experiment.cells(Setting()))
+    mended = [cell for cell in map(experiment.errata[0].applied, cells) if cell is not None]
+    results, corrected = _one_tenth(experiment, cells), _one_tenth(experiment, mended)
+    figure = plots.repeated(Outcome(experiment, results, corrected, (), 0.0))
+    words = " ".join(text.get_text() for text in figure.texts)
+    assert "Throughout: 128 entries, 8 non-zeros, 50,000 people. Data: synthetic" in words
+
+
 def _one_tenth(experiment: Experiment, cells: list[Cell]) -> Results:
     """Return results that are one tenth in each cell, whatever is drawn."""
     assert experiment.drawing is not None

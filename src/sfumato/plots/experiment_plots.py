@@ -53,8 +53,8 @@ def repeated(outcome: Outcome) -> Figure:
     down = ceil(len(panels) / across)
     lines = _lines(results, drawing)
     strokes = _strokes([*dict.fromkeys(name for name, _, _ in lines)])
-    data = f"Data: {experiment.data}."
-    foot = 0.3 + 0.2 * (ceil((len(strokes) + 1) / _KEYS) + ceil(len(data) / _LETTERS))
+    about = f"{_fixed(results, drawing)}Data: {experiment.data}."
+    foot = 0.3 + 0.2 * (ceil((len(strokes) + 1) / _KEYS) + ceil(len(about) / _LETTERS))
     height = 1.0 + _TALL * down + foot
     note = f"; {corrected}" if corrected else ""
     figure = style.page(height, experiment.title, f"{experiment.name}{note}")
@@ -74,7 +74,7 @@ def repeated(outcome: Outcome) -> Figure:
     if printed and experiment.paper == "own":
         printed = "printed in these docs"
     _legend(figure, strokes, foot / height, printed)
-    style.annotate(figure, data)
+    style.annotate(figure, about)
     return figure
 
 
@@ -185,6 +185,17 @@ def _print(
             x: Any = number.cell[drawing.x]
             color = strokes[name]["color"]
             axes.plot([x], [number.value], "o", markersize=6.5, fillstyle="none", color=color)
+
+
+def _fixed(results: Results, drawing: Drawing) -> str:
+    """Return what the panels do not say and is the same in all cells, as a sentence."""
+    fields = [field for field in (*_COUNTED, "epsilon") if field != drawing.panel]
+    choices = {field: results.choices(field) for field in fields}
+    same = {field: values[0] for field, values in choices.items() if len(values) == 1}
+    if same.get("devices") == 1:  # errors of one report
+        del same["devices"]
+    words = [_words(field, value) for field, value in same.items()]
+    return f"Throughout: {', '.join(words)}. " if words else ""
 
 
 def _heading(drawing: Drawing, label: str, panel: Any) -> str:

@@ -99,9 +99,9 @@ def _over_ranges(
 
 
 CHANCES: Final = {
-    "true": "of the input",
-    "opposite": "opposite to the input",
-    "false": "of a zero entry",
+    "true": "chance of the bucket of what is held",
+    "opposite": "chance of the bucket of its opposite",
+    "false": "chance of a bucket of a zero entry",
 }
 FIGURE_4 = _over_ranges(
     *(4, "Probabilities", "probabilities", CHANCES),
