@@ -10,6 +10,7 @@ from sfumato.lab.accuracy import sum_weights
 from sfumato.lab.experiment import Cell, Setting
 from sfumato.lab.tree_errors import DRAWS, _exact, tree_errors
 from sfumato.lab.vector_errors import exact_errors, vectors
+from sfumato.mechanisms import FutureRand
 from sfumato.randomness import seeded
 
 TREE: Cell = {
@@ -51,6 +52,21 @@ def test_entries_that_are_held_alike_are_a_case_of_entries_that_are_not() -> Non
     for metric in ("TVE", "MAE"):
         assert same[metric].value == pytest.approx(even[metric].value, rel=1e-3)
     assert largest_of(np.full(7, 2.0)) == pytest.approx(2 * largest(7)[0], rel=1e-4)
+
+
+def test_estimates_of_another_divisor_are_as_much_larger() -> None:
+    cell: Cell = {**VECTORS, "mechanism": "futurerand", "epsilon": 1e-3, "sparsity": 8}
+    mechanism = vectors(cell)
+    assert isinstance(mechanism, FutureRand)
+    assert mechanism.kept_share == pytest.approx((1 + 8 + 28 + 56) / 256, rel=1e-3)
+    right, divided = (
+        exact_errors({**cell, **how}, Setting()) for how in ({}, {"divisor": "coins"})
+    )
+    contrast = 1e-3 / (10 * np.sqrt(8)) * mechanism.kept_share
+    for metric in ("TVE", "MAE"):
+        times = mechanism.probabilities.contrast / contrast
+        assert divided[metric].value == pytest.approx(times * right[metric].value, rel=1e-6)
+        assert times > 1.9
 
 
 @pytest.mark.statistics

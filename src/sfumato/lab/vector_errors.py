@@ -9,7 +9,7 @@ are projected afterwards are simulated.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil, pi, sqrt
+from math import ceil, pi, sqrt, tanh
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +21,7 @@ from sfumato.core.absolute_errors import largest, largest_of
 from sfumato.core.projections import capped_simplex, simplex
 from sfumato.core.tally import Tally
 from sfumato.lab.experiment import SIMULATED, Cell, Measured, Setting
+from sfumato.mechanisms.sparse.rivals.future_rand import FutureRand
 from sfumato.mechanisms.sparse.rivals.succinct import Succinct
 from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism, tells_presence
 from sfumato.mechanisms.sparse.subset.signed_subset import Concord
@@ -74,10 +75,18 @@ def shuffled_epsilon(mechanism: SparseMechanism, cell: Cell, delta: float) -> Ma
     return {"epsilon": min(known)} if known else {}
 
 
-def _shrunk(mechanism: SparseMechanism) -> float:
-    """Return by how much plain estimates, and with them their noise, are too small."""
+def _scale(mechanism: SparseMechanism, cell: Cell) -> float:
+    """Return how many times as large as unbiased ones estimates are, and with them their noise.
+
+    SUCCINCT's plain estimates are smaller. FutureRand's are larger with the ``divisor`` "coins":
+    the contrast of free coins, times the probability that their flips are kept, as if kept ones
+    told as much as free ones, and replaced ones nothing.
+    """
     if isinstance(mechanism, Succinct) and not mechanism.debiased:
         return mechanism.shrinkage
+    if isinstance(mechanism, FutureRand) and cell.get("divisor") == "coins":
+        divisor = mechanism.kept_share * tanh(mechanism.coin_epsilon / 2)
+        return mechanism.probabilities.contrast / divisor
     return 1.0
 
 
@@ -87,11 +96,11 @@ def exact_errors(cell: Cell, setting: Setting) -> Mapping[str, Measured]:
     if "skew" in cell:
         return _uneven_errors(mechanism, cell)
     devices, entries = int(cell["devices"]), mechanism.dimension
-    part, spread = _shrunk(mechanism), largest(entries)[1]
+    part, spread = _scale(mechanism, cell), largest(entries)[1]
     noise = part * mechanism.expected_noise(devices)
     tve, mae = part * mechanism.expected_tve(devices), part * mechanism.expected_mae(devices)
     metrics = {"TVE": Measured(tve), "MAE": Measured(mae)}
-    if Setting(seed=0).coins(cell) % ONE_IN == 0:
+    if Setting(seed=0).coins(cell) % ONE_IN == 0 and "divisor" not in cell:
         people = min(devices, max(ENTRIES // entries, _people_for_normal_sums(mechanism)))
         errors = np.abs(_runs(mechanism, {**cell, "devices": people}, setting, REPEATS))
         errors *= sqrt(people / devices)
@@ -118,7 +127,7 @@ def _uneven_errors(mechanism: SparseMechanism, cell: Cell) -> Mapping[str, Measu
     held = -np.expm1(-low * weights)
     absent, present = mechanism.probabilities.value_variances()
     variances = ((1 - held) * absent + held * present) / int(cell["devices"])
-    noise = _shrunk(mechanism) * np.sqrt(variances)
+    noise = _scale(mechanism, cell) * np.sqrt(variances)
     return {
         "TVE": Measured(sqrt(2 / pi) * float(noise.sum())),
         "MAE": Measured(largest_of(noise)),
@@ -184,7 +193,7 @@ def simulated_errors(cell: Cell, setting: Setting) -> Mapping[str, Measured]:
             tally = mechanism.tally(mechanism.randomize(values, rng))
             off = _projected(mechanism, tally, cell, values)
         else:
-            off = _clipped(mechanism, values, rng.simulator())
+            off = _clipped(mechanism, cell, values, rng.simulator())
         errors.append(np.abs(off))
     totals = np.array([error.sum() for error in errors])
     highest = np.array([error.max() for error in errors])
@@ -206,9 +215,11 @@ def _projected(
     return off if cell["target"] == "symbols" else off[:entries] - off[entries:]
 
 
-def _clipped(mechanism: SparseMechanism, values: NDArray[Any], rng: np.random.Generator) -> Floats:
+def _clipped(
+    mechanism: SparseMechanism, cell: Cell, values: NDArray[Any], rng: np.random.Generator
+) -> Floats:
     """Return the errors of means that are cut to [-1, 1], drawn from the normal law of sums."""
     truth = mechanism.truth(values)
-    spread = _shrunk(mechanism) * mechanism.expected_noise(len(values))
+    spread = _scale(mechanism, cell) * mechanism.expected_noise(len(values))
     drawn = truth + spread * rng.normal(size=truth.size)
     return np.asarray(np.clip(drawn, -1.0, 1.0) - truth)

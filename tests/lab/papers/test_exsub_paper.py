@@ -39,6 +39,15 @@ def test_table_2_reproduces_with_the_people_it_was_measured_with() -> None:
     assert exsub["TVE at exsub, epsilon 5"] == "explained by an erratum"
 
 
+@pytest.mark.parametrize("table", ["000/table-2", "000/table-4"])
+def test_another_divisor_explains_the_maxima_of_future_rand_up_to_epsilon_1(table: str) -> None:
+    found = verdicts(table, member="futurerand")
+    assert {found[f"MAE at futurerand, epsilon {epsilon}"] for epsilon in (0.01, 1)} == {
+        "explained by an erratum"
+    }
+    assert found["TVE at futurerand, epsilon 3"] == "differs"
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -134,6 +134,14 @@ class FutureRand(SignVector):
             return self.epsilon / (5 * sqrt(self.sparsity))
         return _calibrated(self.epsilon, self.sparsity)
 
+    @cached_property
+    def kept_share(self) -> float:
+        """The probability that the flips of the coins are within the range, and thus kept."""
+        s, flips = self.sparsity, np.arange(self.sparsity + 1)
+        tossed = _log_ways(s) - self.coin_epsilon * flips - s * np.log1p(exp(-self.coin_epsilon))
+        kept = _annulus(self.coin_epsilon, s)
+        return float(np.exp(tossed[kept.start : kept.stop]).sum())
+
     @property
     def underspends(self) -> str:
         """Why some of epsilon is left: the numbers of flips are whole, the constants coarse."""
