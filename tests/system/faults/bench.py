@@ -42,7 +42,9 @@ OVER_TIME: Final[dict[str, Any]] = {
     "changes": 3,
     "values": {"kind": "category", "items": 24},
     "mix": {"1": 1.0},
+    "keep": "for ever",
 }
+"""A task whose contents are kept, so that each report can be compared."""
 ASKED: Final[dict[str, Any]] = {
     "kind": "window",
     "title": "Asked",
@@ -54,6 +56,7 @@ ASKED: Final[dict[str, Any]] = {
     "values": {"kind": "category", "items": 24},
     "method": "lba",
 }
+"""A task whose contents are erased as a period closes, so that tallies are compared."""
 
 
 class Outcome:

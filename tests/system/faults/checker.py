@@ -1,7 +1,8 @@
 """What must hold after everything went wrong: what devices know, beside what was counted.
 
-Reports that left devices are known by their contents, which stay in the store's log when ids are
-gone. Everything is compared as multisets, period by period.
+Reports that left devices are known by their contents, which stay in the log of a task that keeps
+them when ids are gone. Everything is compared as multisets, period by period. Where contents are
+erased as a period closes, its tallies are compared with what has left devices.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from sfumato.core.stream import Ask, Place, replay
+from sfumato.core.tally import Tally
 from sfumato.device import Device, Limits
 from sfumato.device.journal import Joined
 from sfumato.service import RunningTask
@@ -157,17 +159,24 @@ def _problems(running: RunningTask, store: ReportTables, about: Told) -> list[st
             for number in range(max(1, running.protocol.rounds)):
                 store.end_round(task_id, period, number)
             store.settle(task_id, period, running.judge.count)
-    tallies = store.tallies(task_id)
     problems = list(about.problems)
-    if dict(store.recount(task_id, running.judge.count)) != dict(tallies):
-        problems.append("tallies are not what reports add up to")
     counts = store.participation(task_id)
+    if running.keeps_contents and _recounted(running, store) != dict(store.tallies(task_id)):
+        problems.append("tallies are not what reports add up to")
     for period in sorted({*counts, *about.left, *about.acknowledged}):
         counted = _contents(store, running, period)
-        problems += _compared(period, counted, about)
-        if counted.total() != counts.get(period, 0):
+        is_erased = period <= running.closed and not running.keeps_contents
+        if is_erased:
+            problems += _summed(running, store, period, about)
+        else:
+            problems += _compared(period, counted, about)
+        if counted.total() != (0 if is_erased else counts.get(period, 0)):
             problems.append(f"period {period} has a tally of other reports than it has")
     return [*problems, *_changed(running, store, counts), *_overspent(running, about)]
+
+
+def _recounted(running: RunningTask, store: ReportTables) -> dict[Place, Tally]:
+    return dict(store.recount(running.task_id, running.judge.count))
 
 
 def _contents(store: ReportTables, running: RunningTask, period: int) -> Counter[bytes]:
@@ -186,6 +195,20 @@ def _compared(period: int, counted: Counter[bytes], about: Told) -> Iterator[str
     more = (counted - about.left[period]).total()
     if more:
         yield f"period {period} counts {more} reports twice, or that no device has sent"
+
+
+def _summed(running: RunningTask, store: ReportTables, period: int, about: Told) -> Iterator[str]:
+    """Yield what the tallies of a period do not have of its reports, whose contents are gone."""
+    tallies, left = store.tallies(running.task_id, period), about.left[period]
+    n = sum(tally.n for tally in tallies.values())
+    lost = about.acknowledged[period].total() - n
+    if lost > 0:
+        yield f"period {period} lacks {lost} reports that were acknowledged"
+    if n > left.total():
+        yield f"period {period} counts {n - left.total()} reports that no device has sent, or twice"
+    sent = b"".join(left.elements())
+    if n == left.total() > 0 and dict(running.judge.count(period, sent)) != dict(tallies):
+        yield f"period {period} has tallies that are not what its reports add up to"
 
 
 def _changed(running: RunningTask, store: ReportTables, counts: Mapping[int, int]) -> Iterator[str]:
