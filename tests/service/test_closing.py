@@ -108,7 +108,7 @@ def test_a_task_that_cannot_close_stops_no_other(
     second = pair.one.publish(LISTENING, START, grace=GRACE + 1)
     pair.end_of(1, GRACE + 1)
 
-    def broken(*_: Any) -> None:
+    def broken(*_: Any, **__: Any) -> None:
         raise ValueError("a task with a fault")
 
     with monkeypatch.context() as patch:

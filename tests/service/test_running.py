@@ -86,7 +86,7 @@ def test_a_format_that_nobody_knows_yet_is_refused(setting: Setting) -> None:
     [
         ({"shuffler": "https://mixer.example"}, "shuffler is 'https://mixer.example'; this coll"),
         ({"enrolment": "credentials"}, "enrolment is 'credentials'; anybody may take part in"),
-        ({"counts": "engine"}, "counts is 'engine'; this collector counts reports itself"),
+        ({"counts": "engine"}, "keep is 'for ever' where counts is 'engine'; reports that an"),
     ],
 )
 def test_what_nothing_here_can_do_is_refused(
