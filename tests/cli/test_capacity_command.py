@@ -11,6 +11,7 @@ import pytest
 from tests.cli.running import answer, refused, run
 
 from sfumato.cli.capacity import number_of_devices
+from sfumato.errors import InputError
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "capacity.md"
 BASE: Final = ("plan", "--capacity", "--devices", "1e9", "--every", "1h")
@@ -58,10 +59,10 @@ def test_a_task_file_says_the_rest(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("--devices", "0"), "--devices is '0'; a whole number from 1 on"),
+        (("--devices", "0"), "--devices is '0'; a whole number from 1 to"),
         (("--devices", "1e400"), "--devices is '1e400'"),
         (("--devices", "nan"), "--devices is 'nan'"),
-        (("--devices", "1e17"), "--devices is 100000000000000000"),
+        (("--devices", "1e17"), "--devices is '1e17'"),
         (("--every", "3 moons"), "--every is '3 moons'; a length of time"),
         (("--every", "0h"), "--every is '0h'"),
         (("--every", "99999999999h"), "--every is '99999999999h'"),
@@ -94,6 +95,12 @@ def test_options_of_one_question_are_no_options_of_the_other(tmp_path: Path) -> 
 def test_devices_are_typed_as_people_write_them() -> None:
     typed = ["250000", "250,000", "250_000", "2.5e5"]
     assert {number_of_devices(each) for each in typed} == {250_000}
+
+
+@pytest.mark.parametrize("typed", ["0", "-1", "0.5", "1e308", "inf", "nan", "many"])
+def test_no_other_number_of_devices_is_taken(typed: str) -> None:
+    with pytest.raises(InputError, match="a whole number from 1 to 1e\\+15 is expected"):
+        number_of_devices(typed)
 
 
 def examples() -> list[tuple[str, str]]:

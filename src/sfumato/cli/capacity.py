@@ -14,6 +14,7 @@ from sfumato.cli.command import Parts, Result
 from sfumato.core.duration import length
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.wire import fields as field_of
+from sfumato.wire.task import MOST_PEOPLE
 
 if TYPE_CHECKING:
     from sfumato.planner import Capacity, Load, Role, UnitCosts
@@ -87,12 +88,13 @@ def number_of_devices(text: str) -> int:
     """Return the number that somebody typed, as in 250000, 250,000 or 1e9."""
     try:
         number = float(text.replace(",", "").replace("_", ""))
-        if number == int(number) >= 1:
+        if number == int(number) and 1 <= number <= MOST_PEOPLE:
             return int(number)
     except (ValueError, OverflowError):
         pass
     raise InputError(
-        f"--devices is {text!r}; a whole number from 1 on is expected, as in 250000 or 1e9."
+        f"--devices is {text!r}; a whole number from 1 to {MOST_PEOPLE:g} is expected, as in "
+        "250000 or 1e9."
     )
 
 
