@@ -41,7 +41,7 @@ from sfumato.wire.reports import BATCH_TYPE, Batch
 from sfumato.wire.sealing import new_key, seal
 from sfumato.wire.unsealing import open_sealed
 
-__all__ = ["ask", "batches", "main", "measure", "opening", "serving"]
+__all__ = ["ask", "batches", "main", "measure", "opening", "serving", "uploaded"]
 
 LEAST_RATE: Final = 0.4
 MOST_COST: Final = 1.6
@@ -161,7 +161,7 @@ def _accepted(sock: socket.socket) -> int:
     return int(json.loads(body)["accepted"])
 
 
-def _uploaded(
+def uploaded(
     url: str, process: int, running: RunningTask, bodies: Sequence[bytes]
 ) -> tuple[float, float]:
     """Return wall time and the collector's processor time of sending all batches."""
@@ -247,14 +247,14 @@ def measure(
                 bodies = batches(running, count, size)
                 for place, body in enumerate(bodies):  # new ids in each round
                     bodies[place] = _renamed(body, running)
-                served.append(_uploaded(url, process, running, bodies))
+                served.append(uploaded(url, process, running, bodies))
                 sent += count
                 group = _group(url, token, sent)
                 alone.append(_alone(folder, running, bodies, group))
             closed = _published(url, token, folder, sealed=True)
             bodies = batches(closed, sealed, size)
             opened = opening(closed, bodies)
-            _, cpu = _uploaded(url, process, closed, bodies)
+            _, cpu = uploaded(url, process, closed, bodies)
             alone_bodies = dict(zip(MOST_SINGLE, batches(closed, 2, singles, seed=2), strict=True))
             single = _single(url, process, closed, alone_bodies)
     best, least = min(wall for wall, _ in served), min(wall for wall, _ in alone)
