@@ -20,6 +20,7 @@ def test_both_stores_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert said["committed"] > 0
 
 
+@pytest.mark.slow
 def test_a_second_worker_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert workers.main(["--batches", "8", "--size", "50", "--rounds", "1", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -28,6 +29,7 @@ def test_a_second_worker_is_measured(capsys: pytest.CaptureFixture[str]) -> None
     assert min(said["cost"], said["rate"]) > 0
 
 
+@pytest.mark.slow
 def test_a_large_period_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert large_periods.main(["--ids", "3000", "--reports", "300", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
