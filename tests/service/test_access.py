@@ -9,6 +9,7 @@ import pytest
 from tests.cli.running import answer, refused
 from tests.service.fleets import Fleet
 from tests.service.running import TOKENS, Running
+from tests.service.test_collector import Setting
 from tests.service.world import START, TASK, VALUES, World
 
 from sfumato import catalog
@@ -180,6 +181,28 @@ def test_reports_on_their_way_to_a_deleted_task_are_not_kept(tmp_path: Path) -> 
     assert list(world.store.ids(world.hidden.task_id, 1)) == []
     assert dict(world.store.tallies(world.hidden.task_id)) == {}
     world.store.close()
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_task_that_is_published_anew_begins_with_nothing(
+    tmp_path: Path, *, elsewhere: bool
+) -> None:
+    setting = Setting(tmp_path / "collector.db")
+    running = setting.running(sealed=False)
+    body = Fleet(running, len(VALUES)).body(VALUES)
+    setting.end_of(1)
+    n = setting.collector.take(running, body).accepted
+    if elsewhere:
+        setting.store.delete_task(running.task_id)
+        setting.collector.close_due()
+    else:
+        setting.collector.delete(running)
+    setting.clock.now = START
+    running = setting.running(sealed=False)
+    setting.end_of(1)
+    assert setting.collector.take(running, body).accepted == n
+    assert sum(running.participation().values()) == n
+    setting.store.close()
 
 
 def test_other_processes_drop_a_deleted_task(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.store.sharing import SharedDatabase, SharedFile, Sharing
 from tests.store.stores import TASK as STORED
 from tests.store.stores import filled
 
-from sfumato.errors import ConfigurationError
+from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.service import Collector
 
 
@@ -57,6 +57,19 @@ def test_a_store_counts_nothing_after_the_end_of_a_task(sharing: Sharing) -> Non
     assert second.commit([filled(3, ids[:16], b"a"), filled(1, ids, bytes(10))]) == [False, True]
     assert first.participation(STORED) == {1: 10, 2: 10}
     assert not list(first.ids(STORED, 3))
+
+
+def test_a_task_does_not_end_before_a_period_that_was_sealed(sharing: Sharing) -> None:
+    first, second = sharing.store, sharing.another()
+    second.end_round(STORED, 3, 0)
+    assert first.end_task(STORED, 2)
+    assert second.tasks()[0].last_period == 3
+    for closer in (first, second):
+        with pytest.raises(MismatchError, match="ended before period 4"):
+            closer.end_round(STORED, 4, 0)
+    first.delete_task(STORED)
+    with pytest.raises(MismatchError, match="the task was deleted"):
+        second.end_round(STORED, 1, 0)
 
 
 def test_a_store_keeps_tallies_and_releases_of_an_archived_task(sharing: Sharing) -> None:

@@ -87,6 +87,20 @@ def test_the_first_copy_is_the_one_that_stays(sharing: Sharing) -> None:
     assert b"".join(one.contents(TASK, 1)) == b"\0\0\0\0"
 
 
+def test_copies_that_were_dropped_are_gone_from_the_file(tmp_path: Path) -> None:
+    sharing = SharedFile(tmp_path)
+    store, other = sharing.store, sharing.another()
+    store.add_task(TASK, b"{}", {}, public=False)
+    store.end_task(TASK, 5)  # it erases, and what follows must erase as well
+    ids, contents = _reports(9, 5000)
+    store.commit([filled(1, ids, contents)])
+    other.commit([filled(1, ids, contents)])
+    assert _closed(store, 1) == 5000
+    sharing.close()
+    left = (tmp_path / "collector.db").read_bytes()
+    assert not any(each in left for each in _split(ids)[::50])
+
+
 def test_nothing_counts_after_a_round_was_sealed_by_anybody(sharing: Sharing) -> None:
     first, second = sharing.store, sharing.another()
     ids, contents = _reports(4, 10)

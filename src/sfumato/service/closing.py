@@ -84,7 +84,8 @@ class Closer:
     def follow(self) -> Closed:
         """Take over what other processes have changed; return what they have released."""
         versions = self._store.versions()
-        self._desk.drop_others(versions)
+        for task_id in self._desk.drop_others(versions):
+            self.forget(task_id)
         changed = {
             task_id for task_id, number in versions.items() if self._is_news(task_id, number)
         }
@@ -100,9 +101,16 @@ class Closer:
             self._forget(running)
         return closed
 
+    def forget(self, task_id: bytes) -> None:
+        """Drop from memory all that belongs to a deleted task, which may be published again."""
+        self._door.forget(task_id)
+        self._packed.discard(task_id)
+        for known in (self._versions, self._erased, self._failures):
+            known.pop(task_id, None)
+
     def _forget(self, running: RunningTask) -> None:
         """Drop from memory what belongs to the periods of a task that take no more reports."""
-        self._door.forget(running.task_id, running.sealed)
+        self._door.forget(running.task_id, None if running.is_over else running.sealed)
 
     def _is_news(self, task_id: bytes, number: int) -> bool:
         return task_id not in self._desk.running_tasks or self._versions.get(task_id) != number
@@ -123,7 +131,8 @@ class Closer:
             closed += [(running, release) for release in running.release_counted()]
             self._erase(running, now)
         except Exception as error:  # noqa: BLE001 -- the other tasks go on
-            self._failed(running, error)
+            if running.task_id in self._desk.running_tasks:  # it was not deleted meanwhile
+                self._failed(running, error)
         else:
             self._failures.pop(running.task_id, None)
         return closed

@@ -118,6 +118,7 @@ class Collector:
         """Delete a task and all that is kept of it; only the writing thread may call this."""
         self.running_tasks.pop(running.task_id, None)
         self.store.delete_task(running.task_id)
+        self._closer.forget(running.task_id)
 
     def running_task(self, name: str) -> RunningTask:
         """Return a task by its id in hexadecimal digits; raise InputError if there is none."""

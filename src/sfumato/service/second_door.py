@@ -50,8 +50,8 @@ class SecondDoor:
         """Raise Full if there is no room for more reports of a task; any thread may ask."""
         self._seen.refuse_full(running.task_id, n)
 
-    def forget(self, task_id: bytes, period: int) -> None:
-        """Forget the ids of all periods up to one that has closed."""
+    def forget(self, task_id: bytes, period: int | None = None) -> None:
+        """Forget the ids of all periods up to one that has closed, or of all."""
         self._seen.forget(task_id, period)
         self._store.forget(task_id, period)
 

@@ -132,10 +132,12 @@ class TaskDesk:
         running.renew(stored)
         self.news += [(running, release) for release in running.follow()]
 
-    def drop_others(self, known: Container[bytes]) -> None:
-        """Drop the tasks that are not among these, because another process has deleted them."""
-        for task_id in [each for each in list(self.running_tasks) if each not in known]:
+    def drop_others(self, known: Container[bytes]) -> list[bytes]:
+        """Drop the tasks that are not among these, as another process has deleted them."""
+        gone = [each for each in list(self.running_tasks) if each not in known]
+        for task_id in gone:
             self.running_tasks.pop(task_id, None)
+        return gone
 
     def look_again(self, task_id: bytes) -> None:
         """Take over a task that may have changed, some times a second at most."""

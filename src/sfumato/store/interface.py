@@ -182,7 +182,8 @@ class Store(ABC):
     def end_task(self, task_id: bytes, last_period: int) -> bool:
         """Record that a task ends with a period; return False if it was ended before.
 
-        Reports of later periods are erased, also from the files, and no more of them count.
+        Reports of later periods are erased, also from the files, and no more of them count. It
+        never ends before a period that was sealed.
         """
 
     @abstractmethod
@@ -220,8 +221,8 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def forget(self, task_id: bytes, period: int) -> None:
-        """Drop from memory what belongs to the periods up to one that has closed."""
+    def forget(self, task_id: bytes, period: int | None = None) -> None:
+        """Drop from memory what belongs to the periods up to one that has closed, or to all."""
 
     @abstractmethod
     def ids(self, task_id: bytes, period: int) -> Iterator[bytes]:
@@ -254,7 +255,10 @@ class Store(ABC):
 
     @abstractmethod
     def end_round(self, task_id: bytes, period: int, number: int) -> None:
-        """Seal a round: from now on no further report of it counts."""
+        """Seal a round: from now on no further report of it counts.
+
+        MismatchError is raised if the task was deleted, or ended before this period.
+        """
 
     @abstractmethod
     def settle(self, task_id: bytes, period: int, count: Count) -> int:

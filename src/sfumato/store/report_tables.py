@@ -13,6 +13,7 @@ import numpy as np
 
 from sfumato.arrays import Bools
 from sfumato.core.tally import Place, Tallies, Tally
+from sfumato.errors import MismatchError
 from sfumato.randomness import Source, secure
 from sfumato.store.id_set import ID_BYTES
 from sfumato.store.interface import Count, Filled, LogRow
@@ -87,11 +88,15 @@ class ReportTables(TaskTables):
         return open_
 
     def _is_open(self, db: Database, each: Filled) -> bool:
-        tasks = self._read("tasks", "last_period", "WHERE task_id = ?", each.task_id, db=db)
-        if not tasks or (tasks[0][0] is not None and each.period > tasks[0][0]):
-            return False  # it was deleted, or has ended
+        if not self._is_there(db, each.task_id, each.period):
+            return False
         rows = self._read("periods", "sealed", _OF_A_PERIOD, each.task_id, each.period, db=db)
         return not rows or each.round >= rows[0][0]
+
+    def _is_there(self, db: Database, task_id: bytes, period: int) -> bool:
+        """Return whether a task has a period: it was neither deleted nor ended before."""
+        tasks = self._read("tasks", "last_period", "WHERE task_id = ?", task_id, db=db)
+        return bool(tasks) and (tasks[0][0] is None or period <= tasks[0][0])
 
     def _next_writer(self, db: Database) -> int:
         db.run("UPDATE writers SET last = last + 1")
@@ -122,10 +127,11 @@ class ReportTables(TaskTables):
             (*cell, tally.n, shape, tally.sums.astype("<i8").tobytes()),
         )
 
-    def forget(self, task_id: bytes, period: int) -> None:
-        """Drop from memory what belongs to the periods up to one that has closed."""
-        for cell in [cell for cell in list(self._own) if cell[0] == task_id and cell[2] <= period]:
-            self._own.pop(cell, None)
+    def forget(self, task_id: bytes, period: int | None = None) -> None:
+        """Drop from memory what belongs to the periods up to one that has closed, or to all."""
+        for cell in [cell for cell in list(self._own) if cell[0] == task_id]:
+            if period is None or cell[2] <= period:
+                self._own.pop(cell, None)
 
     # ---- reading -----------------------------------------------------------------------------
 
@@ -203,6 +209,8 @@ class ReportTables(TaskTables):
         """Seal a round: from now on no further report of it counts."""
         with self._writing() as db:
             self._exclude(db, task_id, period)
+            if not self._is_there(db, task_id, period):
+                raise MismatchError(f"the task was deleted, or ended before period {period}.")
             db.run(
                 "INSERT INTO periods VALUES (?, ?, ?, 0) ON CONFLICT (task_id, period) DO UPDATE "
                 "SET sealed = CASE WHEN periods.sealed < excluded.sealed "
@@ -216,7 +224,7 @@ class ReportTables(TaskTables):
         marked = copies(partial(self._rows_of, task_id, period, "ids"), total)
         if not marked:
             return 0
-        with self._writing() as db:
+        with self._erasing() as db:
             self._exclude(db, task_id, period)
             sizes = dict(self._read("batches", "batch, n", _OF_A_PERIOD, task_id, period, db=db))
             if any(sizes.get(batch) != len(again) for batch, again in marked.items()):

@@ -86,10 +86,10 @@ class SeenIds:
         sets = self._sets.setdefault(task_id, {})
         sets.setdefault(period, IdSet()).add(words)
 
-    def forget(self, task_id: bytes, period: int) -> None:
-        """Drop the ids of all periods up to one that has closed."""
+    def forget(self, task_id: bytes, period: int | None = None) -> None:
+        """Drop the ids of all periods up to one that has closed, or of all."""
         sets = self._sets.get(task_id, {})
-        for over in [each for each in list(sets) if each <= period]:
+        for over in [each for each in list(sets) if period is None or each <= period]:
             sets.pop(over, None)
 
 

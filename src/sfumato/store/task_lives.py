@@ -18,6 +18,9 @@ class TaskLives(ReportTables):
         """Record that a task ends with a period; return False if it was ended before."""
         with self._erasing() as db:
             self._exclude(db, task_id, last_period + 1)  # what is being counted is seen below
+            rest = "WHERE task_id = ? ORDER BY period DESC LIMIT 1"
+            for (sealed,) in self._read("periods", "period", rest, task_id, db=db):
+                last_period = max(last_period, sealed)  # another process has closed it since
             ended = db.run(
                 "UPDATE tasks SET last_period = ? WHERE task_id = ? AND last_period IS NULL",
                 (last_period, task_id),
