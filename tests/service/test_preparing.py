@@ -70,6 +70,25 @@ def test_what_nobody_asks_for_is_forgotten(world: World, monkeypatch: pytest.Mon
     assert len(read) == 2
 
 
+def test_a_decoder_that_does_not_exist_is_nothing_to_prepare(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _close(world, 1, 2)
+    url = f"/v1/tasks/{world.open.name}/answers?query=range&first=1&last=2&decoder=nonsense"
+    assert world.client.get(url).status_code == 400
+    read: list[bytes] = []
+    tallies = world.store.tallies
+
+    def noted(task: bytes) -> Any:
+        read.append(task)
+        return tallies(task)
+
+    monkeypatch.setattr(world.store, "tallies", noted)
+    world.open.prepare()
+    _answers(world, 2)
+    assert len(read) == 1  # what was read for the refusal is forgotten, as if nobody had asked
+
+
 def _settled(preparation: Preparation) -> None:
     end = time.monotonic() + 20
     while not preparation.is_idle and time.monotonic() < end:

@@ -340,10 +340,12 @@ class RunningTask:
 
         The decoder is the one that will be asked for; its answers are prepared from then on.
         """
-        self._asked.add(decoder)
         if not self.closed:
             raise MismatchError("no period has closed yet; the first answer comes when one does.")
-        return self._current()
+        history = self._current()
+        if decoder in history.decoded.decoders:
+            self._asked.add(decoder)
+        return history
 
     def prepare(self) -> None:
         """Read what questions need, if any was asked since the last time; else forget it."""

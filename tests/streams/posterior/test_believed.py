@@ -14,6 +14,7 @@ from sfumato.simulation import simulate
 from sfumato.simulation.made_up_lives import Synthetic
 from sfumato.streams.flat import Flat
 from sfumato.streams.kinds import Attributes, Binary, Category
+from sfumato.streams.posterior.believed import Believed
 from sfumato.streams.posterior.believed_periods import BelievedPeriods
 from sfumato.streams.weave import Weave
 from sfumato.streams.weave.weave_fleet import collect
@@ -100,3 +101,16 @@ def test_as_many_periods_are_joined_as_that_takes_seconds(monkeypatch: pytest.Mo
         long.combined({3: -1.0, 17: 1.0}, "filtered")
     with pytest.raises(ConfigurationError, match="decoder is 'posterior'; online or filt"):
         long.combined({3: 1.0}, "posterior")
+
+
+def test_more_periods_than_are_joined_are_not_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody may have asked for their posterior when fewer had closed."""
+    design = Weave(Binary(), 6, 1, 1.0, (1, 0), (0.5, 0.5))
+    outcome = simulate(design, Synthetic(Binary(), 6, 1, 500, "moving"))
+    prepared: list[str] = []
+    monkeypatch.setattr(Believed, "prepare", lambda _, decoder: prepared.append(decoder))
+    design.decoded(outcome.tallies, 6).prepare(("posterior", "filtered", "online", "path"))
+    assert sorted(prepared) == ["filtered", "posterior"]
+    monkeypatch.setattr("sfumato.streams.posterior.believed.MOST_PERIODS_JOINED", 5)
+    design.decoded(outcome.tallies, 6).prepare(("posterior", "filtered", "online", "path"))
+    assert sorted(prepared) == ["filtered", "filtered", "posterior"]

@@ -111,13 +111,16 @@ class WeaveDecoded(Decoded):
         return low[: self._closed], high[: self._closed]
 
     def prepare(self, decoders: Collection[str]) -> None:
-        """Compute what answers by some decoders need, so that the first question need not wait."""
+        """Compute what answers by some decoders need, so that the first question need not wait.
+
+        Decoders that the stream does not have are passed over: some have none for so many periods.
+        """
         if ONLINE in decoders:
             self._smoothed(self._closed)  # sums up to now
-        for decoder in decoders:
+        for decoder in set(decoders).intersection(self.decoders):
             if decoder in BELIEVED:
                 self._believed.prepare(decoder)
-            elif decoder in self.decoders:
+            else:
                 self._curve(decoder).prepare()
 
     def bias(self, truth: Floats, seen: Floats, decoder: str = ONLINE) -> Floats:
