@@ -157,6 +157,21 @@ def test_a_figure_says_what_is_the_same_in_all_of_it() -> None:
     assert "Throughout: 128 entries, 8 non-zeros, 50,000 people. Data: synthetic" in words
 
 
+def test_places_and_large_numbers_are_labelled_as_people_write_them() -> None:
+    experiment = papers.experiment("000/table-1")
+    cells = list(experiment.cells(Setting()))
+    huge = tuple(
+        (cell, {"MSE": Measured(10.0 ** (5 + 3 * place))}) for place, cell in enumerate(cells[:4])
+    )
+    figure = plots.repeated(Outcome(experiment, Results(huge), Results(()), (), 0.0))
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1,024", "4,096"]
+    figure.draw_without_rendering()
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert "100,000" in labels
+    assert "$10^{8}$" in labels
+
+
 def _one_tenth(experiment: Experiment, cells: list[Cell]) -> Results:
     """Return results that are one tenth in each cell, whatever is drawn."""
     assert experiment.drawing is not None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import cycle, product
-from math import ceil
+from math import ceil, floor, log10
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from sfumato.errors import ConfigurationError
 from sfumato.lab.bench import Outcome
@@ -32,10 +32,18 @@ _COUNTED: Final = {
     "periods": "{:g} periods",
     "window": "{:g} periods share epsilon",
 }
+_ONE: Final = {
+    "dimension": "1 entry",
+    "sparsity": "1 non-zero",
+    "changes": "1 change",
+    "devices": "1 person",
+    "periods": "1 period",
+}
 _ACROSS: Final = 2  # panels in a row
 _TALL: Final = 2.75  # inches of a panel with its words
 _KEYS: Final = 5  # names in a row of the legend
 _LETTERS: Final = 125  # in a line of the note
+_FEW: Final = 5  # places across, each of which has its label
 
 Stroke = dict[str, Any]
 """The colour, dashes and width of a line."""
@@ -69,6 +77,7 @@ def repeated(outcome: Outcome) -> Figure:
         ]
         _panel(axes, results, drawing, own, panel, strokes)
         _print(axes, outcome, drawing, own, panel, strokes)
+        _scale(axes, drawing)
         axes.set_title(_heading(drawing, label, panel), size=9.5, color=style.INK, loc="left")
     printed = "" if not printed_numbers(experiment.name) else "printed in the paper"
     if printed and experiment.paper == "own":
@@ -94,9 +103,7 @@ def _lines(results: Results, drawing: Drawing) -> list[Line]:
 
 
 def _legend(figure: Figure, strokes: Mapping[str, Stroke], top: float, printed: str) -> None:
-    keys = [
-        Line2D([], [], label=name.replace("_", "-"), **stroke) for name, stroke in strokes.items()
-    ]
+    keys = [Line2D([], [], label=_key(name), **stroke) for name, stroke in strokes.items()]
     if printed:
         circle: Stroke = {
             "marker": "o",
@@ -114,6 +121,11 @@ def _legend(figure: Figure, strokes: Mapping[str, Stroke], top: float, printed: 
         handlelength=2.4,
         **style.LEGEND,
     )
+
+
+def _key(name: str) -> str:
+    ours = " (ours)" if name in _OURS[:-1] else ""
+    return f"{name.replace('_', '-')}{ours}"
 
 
 def _strokes(names: list[str]) -> dict[str, Stroke]:
@@ -148,24 +160,38 @@ def _panel(
             marker = {} if len(indices) > 8 else {"marker": "o", "markersize": 3}
             stroke: Stroke = {"linewidth": 1.5} | strokes[name] | marker
             axes.plot(indices, [line[x] for x in indices], **stroke)
-    if drawing.log_x:
-        axes.set_xscale("log")
-        _plain_numbers(axes.xaxis, axes.get_xlim())
-    if drawing.log_y:
-        axes.set_yscale("log")
-        _plain_numbers(axes.yaxis, axes.get_ylim())
     style.name_across(axes, drawing.x_label)
     style.quiet(axes, size=8.5, pad=3)
 
 
-def _plain_numbers(axis: Axis, ends: tuple[float, float]) -> None:
-    """Label a logarithmic axis with plain numbers, more of them if it is short."""
+def _scale(axes: Axes, drawing: Drawing) -> None:
+    """Scale the axes of a panel; across, a few measured places are labelled themselves."""
+    if drawing.log_x:
+        axes.set_xscale("log")
+        places = sorted({x for line in axes.lines for x in np.asarray(line.get_xdata()).tolist()})
+        _plain_numbers(axes.xaxis, axes.get_xlim(), places if len(places) <= _FEW else [])
+    if drawing.log_y:
+        axes.set_yscale("log")
+        _plain_numbers(axes.yaxis, axes.get_ylim())
+
+
+def _plain_numbers(axis: Axis, ends: tuple[float, float], places: Sequence[float] = ()) -> None:
+    """Label a logarithmic axis with plain numbers: these, or more of them if it is short."""
     low, high = ends
     ratio = high / low if low > 0 else np.inf
     subs = (1,) if ratio > 150 else (1, 2, 5) if ratio > 6 else (1, 1.5, 2, 3, 4, 5, 6, 8)
-    axis.set_major_locator(LogLocator(subs=subs))
+    axis.set_major_locator(FixedLocator(places) if places else LogLocator(subs=subs))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _number(value)))
+
+
+def _number(value: float) -> str:
+    """Return a number as people write it: with commas, or with a power of ten."""
+    power = floor(log10(value) + 1e-9) if value > 0 else 0
+    if -5 < power < 6:
+        return f"{value:,.0f}" if value >= 1000 else f"{value:g}"
+    factor = f"{value / 10.0**power:g}"
+    return f"$10^{{{power}}}$" if factor == "1" else rf"${factor} \cdot 10^{{{power}}}$"
 
 
 def _print(
@@ -204,4 +230,8 @@ def _heading(drawing: Drawing, label: str, panel: Any) -> str:
 
 def _words(field: str, value: Any) -> str:
     """Return the value of a field in words, so that a number says what it counts."""
-    return value if isinstance(value, str) else _COUNTED.get(field, f"{field} {{:g}}").format(value)
+    if isinstance(value, str):
+        return value
+    if value == 1 and field in _ONE:
+        return _ONE[field]
+    return _COUNTED.get(field, f"{field} {{:g}}").format(value)

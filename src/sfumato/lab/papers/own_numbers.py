@@ -54,7 +54,12 @@ STREAMS = Experiment(
     ),
     measure=_measure,
     drawing=Drawing(
-        "periods", "periods", {"online": "online", "smoothed": "smoothed"}, "data", "changes"
+        "periods",
+        "periods",
+        {"online": "online", "smoothed": "smoothed"},
+        "data",
+        "changes",
+        log_x=True,
     ),
     seconds=3.0,
     partly=True,
@@ -88,7 +93,7 @@ SUMS = Experiment(
         queries=("prefix", "ranges"),
     ),
     measure=_measure,
-    drawing=Drawing("periods", "periods", {"online": "online"}, "data", "queries"),
+    drawing=Drawing("periods", "periods", {"online": "online"}, "data", "queries", log_x=True),
     seconds=3.0,
 )
 

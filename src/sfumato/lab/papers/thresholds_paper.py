@@ -151,7 +151,7 @@ def _pruned(results: Results) -> tuple[bool, str]:
 
 FIGURE_8 = Experiment(
     name="002/figure-8",
-    title="Thresholds learnt on devices: the square wave as it is, and pruned",
+    title="Thresholds learnt on devices: the plain square wave, and pruned (white)",
     data=DATA,
     cells=lambda setting: amount_cells(
         setting, variant=("white", "plain", "zero"), epsilon=(0.2, 0.6, 1.0, 2.0)

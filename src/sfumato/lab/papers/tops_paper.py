@@ -108,7 +108,9 @@ TABLE_1 = Experiment(
         statistic=("n", "bound", "p85", "p95", "p99.5", "p100", "mean"),
     ),
     measure=_statistic,
-    drawing=Drawing("statistic", "statistic", {"value": "value"}, "stream"),
+    drawing=Drawing(
+        "statistic", "statistic", {"value": "number n of values, and their sizes"}, "stream"
+    ),
     seconds=0.2,
 )
 
