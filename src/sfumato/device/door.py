@@ -7,18 +7,20 @@ checked here; each stream adds its own (:meth:`~sfumato.core.stream.Stream.admit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from sfumato.core.stream import Stream
 from sfumato.errors import ConfigurationError
 from sfumato.streams import registry
 from sfumato.streams.admission import MOST_ASKED, refuse_heavy, refuse_wide
+from sfumato.streams.amplification import refuse_false
 from sfumato.wire import fields
 from sfumato.wire.reports import LARGEST_PAYLOAD
 from sfumato.wire.task import MOST_PERIODS
 
-__all__ = ["admitted"]
+__all__ = ["admitted", "refuse_false_promise"]
 
 LATEST: Final = 1 << 40
 
@@ -32,8 +34,21 @@ _NUMBERS: Final = {
 
 def admitted(spec: Mapping[str, Any]) -> Stream:
     """Return the stream of a task; raise ConfigurationError if it costs a device too much."""
-    try:
+    with _anything_wrong():
         return _admitted(spec)
+
+
+def refuse_false_promise(spec: Mapping[str, Any], stream: Stream) -> None:
+    """Raise ConfigurationError if a task does not keep what it promises about shuffled reports."""
+    with _anything_wrong():
+        refuse_false(spec, stream)
+
+
+@contextmanager
+def _anything_wrong() -> Iterator[None]:
+    """Raise ConfigurationError for whatever a stranger's spec makes fail."""
+    try:
+        yield
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, ConfigurationError):
             raise

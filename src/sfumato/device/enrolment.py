@@ -55,6 +55,8 @@ def enrol(
     part = part_of(published)
     guarantee = part.stream.offer(tier)
     limits.check(published, guarantee)
+    if task_id not in parts.built:  # or a device of this process has looked at it before
+        part.refuse_false_promise()
     spent = ledger(journal, limits)
     paid = spent.paid(task_id, guarantee.epsilon)
     task_key, rest = Root.decode(journal.fact(ROOT) or b"").take(task_id)

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from sfumato.core.stream import Ask, Message, Stream, StreamDevice
-from sfumato.device.door import admitted
+from sfumato.device.door import admitted, refuse_false_promise
 from sfumato.device.journal import Waiting
 from sfumato.device.keys import Chain
 from sfumato.randomness import Source
@@ -42,6 +42,10 @@ class Part:
     def of(cls, published: Published) -> Part:
         """Return the part for a task; raise ConfigurationError if it is wrong or too costly."""
         return cls(published, admitted(published.spec))
+
+    def refuse_false_promise(self) -> None:
+        """Raise ConfigurationError if what the task promises about shuffled reports is not so."""
+        refuse_false_promise(self.published.spec, self.stream)
 
     @property
     def is_asked(self) -> bool:

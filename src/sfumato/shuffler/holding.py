@@ -23,7 +23,7 @@ from sfumato.wire.sqlite_tables import ANY, BYTES, COUNT, NUMBER, TEXT, Cell, Ta
 __all__ = ["Batched", "Bucket", "Holding"]
 
 APPLICATION: Final = 0x53465348  # "SFSH"
-VERSION: Final = 2
+VERSION: Final = 3
 ROW_BITS: Final = 62
 """The number of bits of the random number of a row; two alike would be refused."""
 
@@ -36,6 +36,15 @@ CREATE TABLE batches (batch INTEGER PRIMARY KEY, task_id BLOB NOT NULL, key_id I
 CREATE TABLE counts (task_id BLOB NOT NULL, fate TEXT NOT NULL, n INTEGER NOT NULL,
                      PRIMARY KEY (task_id, fate)) WITHOUT ROWID;
 """
+_OVER: Final = """
+CREATE TABLE over (task_id BLOB PRIMARY KEY, period INTEGER NOT NULL) WITHOUT ROWID;
+"""
+_CHANGES: Final = {
+    # It had the ids in a table of their own, and counted what is added up now.
+    1: "DROP TABLE ids; DELETE FROM counts WHERE fate = 'acknowledged';",
+    2: "",
+}
+"""What to do with the tables of earlier versions, by version, before new ones are made."""
 _TASK: Final = exactly(32)
 _HELD: Final[dict[str, Cell]] = {
     "task_id": _TASK,
@@ -49,6 +58,7 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     "waiting": {"row": COUNT, **_HELD},
     "batches": {"batch": COUNT, **_HELD},
     "counts": {"task_id": _TASK, "fate": TEXT, "n": COUNT},
+    "over": {"task_id": _TASK, "period": NUMBER},
 }
 """The values that each column may have, by table and column."""
 
@@ -119,11 +129,10 @@ class Holding:
         ((tables,),) = self._db.rows("SELECT count(*) FROM sqlite_master", cells=(COUNT,))
         if not tables:
             marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
-            self._db.run_all(f"BEGIN IMMEDIATE; {_TABLES} {marks} COMMIT;")
-        elif (application, version) == (APPLICATION, 1):  # it had the ids in a table of their own
-            also = "DELETE FROM counts WHERE fate = 'acknowledged';"  # they are added up now
+            self._db.run_all(f"BEGIN IMMEDIATE; {_TABLES} {_OVER} {marks} COMMIT;")
+        elif application == APPLICATION and version in _CHANGES:
             mark = f"PRAGMA user_version = {VERSION};"
-            self._db.run_all(f"BEGIN; DROP TABLE ids; {also} {mark} COMMIT;")
+            self._db.run_all(f"BEGIN; {_CHANGES[version]} {_OVER} {mark} COMMIT;")
         elif (application, version) != (APPLICATION, VERSION):
             raise InputError(f"{self._db.name} is no store of a shuffler of this version.")
         self._db.demand({table: tuple(cells) for table, cells in CELLS.items()})
@@ -148,6 +157,10 @@ class Holding:
     def tasks(self) -> dict[bytes, bytes]:
         """Return all published tasks by their id."""
         return dict(self._read("tasks", "task_id, published"))
+
+    def over(self) -> dict[bytes, int]:
+        """Return the last period of each task whose buckets have left or expired."""
+        return dict(self._read("over", "task_id, period"))
 
     # ---- reports -----------------------------------------------------------------------------
 
@@ -210,8 +223,14 @@ class Holding:
         self._empty_log()
 
     def _drop(self, bucket: Bucket) -> None:
+        """Erase the waiting reports of a bucket, and note that its period is over for good."""
         rest = "WHERE task_id = ? AND key_id = ? AND period = ?"
         self._db.run(f"DELETE FROM waiting {rest}", bucket)  # noqa: S608
+        self._db.run(
+            "INSERT INTO over VALUES (?, ?) "
+            "ON CONFLICT DO UPDATE SET period = max(period, excluded.period)",
+            (bucket.task_id, bucket.period),
+        )
 
     def batches(self) -> list[Batched]:
         """Return the batches that are on their way."""

@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from sfumato.errors import SfumatoError
 from sfumato.randomness import Source, secure
 from sfumato.shuffler.holding import Bucket, Holding
 from sfumato.shuffler.mixed_task import MixedTask
@@ -24,7 +23,7 @@ from sfumato.wire.published import Published
 from sfumato.wire.receipts import Receipt
 from sfumato.wire.reports import ID_BYTES, Batch
 
-__all__ = ["Crowded", "Shuffler", "Taken"]
+__all__ = ["Shuffler", "Taken"]
 
 MOST_IDS: Final = 8_000_000
 """The largest number of ids of open periods in memory."""
@@ -32,10 +31,6 @@ MOST_IDS: Final = 8_000_000
 
 _FRONT: Final = ID_BYTES + 4
 """The number of bytes of a report before its sealed content: the id and the period."""
-
-
-class Crowded(SfumatoError):
-    """There is no room for more reports until a period is over."""
 
 
 class Taken(Receipt):
@@ -102,6 +97,7 @@ class Shuffler:
         self.tasks: dict[bytes, MixedTask] = {}
         self._keys: dict[bytes, set[int]] = {}
         self._learning = Lock()
+        self._over = holding.over()
         for task_id, encoded in holding.tasks().items():
             task = MixedTask.of(Published.parse(encoded), here, collector)
             self.tasks[task_id], self._keys[task_id] = task, {task.key_id}
@@ -134,16 +130,18 @@ class Shuffler:
         taken.refused += [(index, wrong) for index in range(len(reports))]
         return taken
 
-    def hold(self, uploads: Sequence[Taken]) -> None:
+    def hold(self, uploads: Sequence[Taken]) -> set[bytes]:
         """Store the new reports of some uploads and fill in their receipts, in one transaction.
 
-        Only one thread may call this at a time. If it raises, nothing has been stored.
+        Only one thread may call this at a time. If it raises, nothing has been stored. It returns
+        the tasks for whose reports there is no room until a period is over; nothing of theirs has
+        been stored.
         """
         arrived: _ByMarks = {}
         now = self.clock()
-        self._make_room(uploads)
+        full = self._full(uploads)
         for taken in uploads:
-            if not taken.refused:
+            if not taken.refused and taken.task.task_id not in full:
                 self._sort_in(taken, arrived, now)
         try:
             new = {each.bucket: each.reports for each in arrived.values() if each.reports}
@@ -153,28 +151,30 @@ class Shuffler:
             for each in arrived.values():
                 each.seen.difference_update(report[:ID_BYTES] for report in each.reports)
             raise
+        return full
 
-    def _make_room(self, uploads: Sequence[Taken]) -> None:
-        """Raise Crowded if some task would have more than half of the room that others leave.
+    def _full(self, uploads: Sequence[Taken]) -> set[bytes]:
+        """Return the tasks that would have more than half of the room that others leave.
 
         However many tasks take all they can, there is always room for one more.
         """
         new = sum([len(taken.reports) for taken in uploads])
         if 2 * new + 3 * len(self) <= self._most_ids:
-            return  # as it nearly always is: so many fit whatever tasks they are of
+            return set()  # as it nearly always is: so many fit whatever tasks they are of
         came: Counter[bytes] = Counter()
         for taken in uploads:
             came[taken.task.task_id] += len(taken.reports)
         held: Counter[bytes] = Counter()
         for (task_id, _), ids in self._seen.items():
             held[task_id] += len(ids)
+        full: set[bytes] = set()
         for task_id, new in came.items():
             others = held.total() - held[task_id]
             if held[task_id] + new > (self._most_ids - others) // 2:
-                raise Crowded(
-                    f"{held[task_id]:,} reports of the task are held; there is room when a period "
-                    "ends."
-                )
+                full.add(task_id)
+            else:
+                held[task_id] += new
+        return full
 
     def __len__(self) -> int:
         """Return the number of ids of open periods in memory."""
@@ -221,7 +221,7 @@ class Shuffler:
     def _begun(self, task: MixedTask, marks: _Marks, now: float) -> _Arrived:
         """Return what has come for a bucket so far: nothing new."""
         bucket = Bucket(*marks[:2], int.from_bytes(marks[2], "little"))
-        reason = _refusal(task, bucket.period, now)
+        reason = self._refusal(task, bucket.period, now)
         return _Arrived(bucket, reason, set() if reason else self._ids(task, bucket.period), [])
 
     def _ids(self, task: MixedTask, period: int) -> set[bytes]:
@@ -245,15 +245,34 @@ class Shuffler:
         now = self.clock()
         for bucket, n in self.holding.waiting().items():
             task = self.tasks[bucket.task_id]
-            if bucket.period > task.over(now):
+            if not self._is_over(task, bucket.period, now):
                 continue
+            self._over[task.task_id] = max(bucket.period, self._over.get(task.task_id, 0))
             if n < task.min_batch:
                 self.holding.expire(bucket, n)
             else:
                 self.holding.batch(bucket, self._mixed(task, self.holding.reports(bucket)))
         for key in list(self._seen):  # reports of these periods are refused now
-            if key[1] <= self.tasks[key[0]].over(now):
+            if self._is_over(self.tasks[key[0]], key[1], now):
                 del self._seen[key]
+
+    def _is_over(self, task: MixedTask, period: int, now: float) -> bool:
+        """Return whether no reports of a period are taken any more.
+
+        It stays over when the clock is set back. If it did not, those who sent in time and those
+        who came late could leave together in a second batch, which tells them apart.
+        """
+        return period <= max(task.over(now), self._over.get(task.task_id, 0))
+
+    def _refusal(self, task: MixedTask, period: int, now: float) -> str:
+        """Return why reports of a period are not taken now; empty if they are."""
+        if not 1 <= period <= task.periods:
+            return "invalid"
+        if period > task.published.periods:
+            return "stale"
+        if period > task.begun(now):
+            return "future"
+        return "stale" if self._is_over(task, period, now) else ""
 
     def _mixed(self, task: MixedTask, reports: bytes) -> list[tuple[int, bytes]]:
         """Return reports in random order, cut into as few batches as possible, alike in size."""
@@ -261,17 +280,6 @@ class Shuffler:
         mixed = held[self._rng.permutation(len(held))]
         parts = np.array_split(mixed, -(-len(mixed) // task.most_together))
         return [(len(part), part.tobytes()) for part in parts]
-
-
-def _refusal(task: MixedTask, period: int, now: float) -> str:
-    """Return why reports of a period are not taken now; empty if they are."""
-    if not 1 <= period <= task.periods:
-        return "invalid"
-    if period > task.published.periods:
-        return "stale"
-    if period > task.begun(now):
-        return "future"
-    return "stale" if period <= task.over(now) else ""
 
 
 def _packed(reports: list[bytes]) -> tuple[bytes, int]:

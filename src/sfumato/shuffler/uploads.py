@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope
 from sfumato.errors import ReportError
 from sfumato.shuffler.credentials import Check, anybody
 from sfumato.shuffler.mixed_task import MixedTask
-from sfumato.shuffler.mixing import Crowded, Shuffler, Taken
+from sfumato.shuffler.mixing import Shuffler, Taken
 from sfumato.web.intake_limits import Gate
 from sfumato.web.logs import log
 from sfumato.web.problems import Refused
@@ -58,7 +58,7 @@ class Uploads(UploadAddress):
         self._shuffler, self._writer = shuffler, writer
         self._task, self._check = task, check
         self._gate = Gate()
-        self._joined: list[tuple[Taken, asyncio.Future[None]]] = []
+        self._joined: list[tuple[Taken, asyncio.Future[bool]]] = []
         self._writing: asyncio.Task[None] | None = None
 
     async def receipt(self, scope: Scope, receive: Receive) -> bytes:
@@ -100,18 +100,22 @@ class Uploads(UploadAddress):
         """Return when an upload is on disk; all that wait meanwhile are written together."""
         if len(self._joined) >= MOST_WAITING:
             raise Refused("too-many", "Too many uploads wait; try again.", {"Retry-After": "1"})
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._joined.append((taken, done))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write())
         try:
-            await done
-        except Crowded as error:
-            raise Refused("too-many", str(error), {"Retry-After": "60"}) from None
+            has_room = await done
         except Exception as error:
             # A full disk, for example. Nothing was stored, so everything may be sent again.
             log().error("holding failed", kind=type(error).__name__)
             raise Refused("busy", "Nothing can be written now.", {"Retry-After": "5"}) from error
+        if not has_room:
+            raise Refused(
+                "too-many",
+                "No more reports of this task can be held; there is room when a period ends.",
+                {"Retry-After": "60"},
+            )
 
     async def _write(self) -> None:
         """Write the uploads that wait, until none does."""
@@ -120,17 +124,17 @@ class Uploads(UploadAddress):
             await asyncio.sleep(GATHER)
             joined, self._joined = self._joined, []
             uploads = [taken for taken, _ in joined]
+            full: set[bytes] = set()
+            failure: Exception | None = None
             try:
-                await loop.run_in_executor(self._writer, self._shuffler.hold, uploads)
+                full = await loop.run_in_executor(self._writer, self._shuffler.hold, uploads)
             except Exception as error:  # noqa: BLE001 -- whoever waits is told
-                failure: Exception | None = error
-            else:
-                failure = None
-            for _, done in joined:
+                failure = error
+            for taken, done in joined:
                 if done.cancelled():
                     continue  # the sender has gone, and got no response
                 if failure is None:
-                    done.set_result(None)
+                    done.set_result(taken.task.task_id not in full)
                 else:
                     done.set_exception(failure)
         self._writing = None

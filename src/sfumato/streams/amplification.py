@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Final, Generic, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, Protocol, Self, TypeVar, runtime_checkable
 
-from sfumato.accounting.shuffle import Hiding, HidingByMore, Requirement, best, calibrated
+from sfumato.accounting.shuffle import Hiding, HidingByMore, Requirement, best, calibrated, holds
 from sfumato.core.contrast import Contrasts
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.stream import Stream
+from sfumato.errors import ConfigurationError
 
 __all__ = [
     "TOO_FEW",
@@ -30,14 +31,18 @@ __all__ = [
     "fewest_sent",
     "kept_among",
     "promised",
+    "refuse_false",
     "requirement",
     "shuffled",
 ]
 
 TOO_FEW: Final = "too few reports to keep the promise"
 """What is said of a period in whose place nothing is published."""
+ROUNDED: Final = 1e-6
+"""The share of epsilon by which two machines may compute it differently, and far more."""
 
 
+@runtime_checkable
 class Shuffled(Protocol):
     """A stream whose reports can be shuffled."""
 
@@ -119,6 +124,27 @@ def requirement(spec: Mapping[str, Any]) -> Requirement | None:
     if table is None:
         return None
     return Requirement.of({name: to for name, to in dict(table).items() if name != "url"})
+
+
+def refuse_false(spec: Mapping[str, Any], stream: Stream) -> None:
+    """Raise ConfigurationError if a stranger's task does not keep its promise about mixed reports.
+
+    So what the log of a device says about them does not rest on the word of a collector.
+    """
+    required = requirement(spec)
+    if required is None:
+        return
+    if not isinstance(stream, Shuffled):
+        raise ConfigurationError(
+            f"shuffle is given where the stream is {stream.name!r}; nothing is proven about its "
+            "reports among those of others."
+        )
+    allowed = required.epsilon * (1 + ROUNDED)
+    if not holds(stream.message(), allowed, required.delta, required.crowd):
+        raise ConfigurationError(
+            f"the task promises epsilon {required.epsilon:g} and delta {required.delta:g} among "
+            f"{required.min_batch:,} devices, which its reports do not keep."
+        )
 
 
 def fewest_sent(spec: Mapping[str, Any]) -> int:
