@@ -53,6 +53,26 @@ def test_moves_are_answered_under_a_prior() -> None:
     assert history.top(1, 24, "posterior").method == "posterior, mixed over ways to move, top(1)"
 
 
+@pytest.mark.parametrize("decoder", ["filtered", "posterior"])
+def test_intervals_are_cut_to_what_is_possible(decoder: str) -> None:
+    """Few devices, of which nobody is on: without a cut all intervals would reach below zero."""
+    stream = Weave.best(Binary(), 8, 2, 1.0)
+    history = History.of(stream, collect(stream, np.zeros((200, 8), dtype=int), seeded(4)))
+    for answers, least, most in (
+        (history.mean(8, decoder), 0.0, 1.0),
+        (history.curve("on", decoder=decoder), 0.0, 1.0),
+        (history.prefix(8, decoder=decoder), 0.0, 8.0),
+        (history.difference(1, 8, decoder), -1.0, 1.0),
+    ):
+        assert (answers.low >= least).all()
+        assert (answers.high <= most).all()
+    curve = history.curve("on", decoder=decoder)
+    assert (curve.low == 0).any()
+    assert ((curve.low <= 0) & (curve.high >= 0)).all()
+    ends = history.curves(decoder)[2:]
+    assert np.allclose(ends, [curve.low[:, None], curve.high[:, None]])
+
+
 def test_an_item_that_nobody_has_seen_yet_is_unknown() -> None:
     values = np.full((3, 1), np.nan)
     unseen = BelievedPeriods(("a",), values, values + np.inf, (0,) * 3, PROMISE, separate=True)
@@ -70,8 +90,8 @@ def test_a_gap_is_bridged_where_online_has_no_answer() -> None:
     assert np.isnan(history.mean(5).values).all()
     for decoder in ("filtered", "posterior"):
         bridged = history.mean(5, decoder)
-        assert (bridged.low < np.array([1.0, 0.0])).all()
-        assert (np.array([1.0, 0.0]) < bridged.high).all()
+        assert (bridged.low <= np.array([1.0, 0.0])).all()
+        assert (np.array([1.0, 0.0]) <= bridged.high).all()
         whole = history.range(3, 9, average=True, decoder=decoder)
         assert np.isfinite(whole.values).all()
 

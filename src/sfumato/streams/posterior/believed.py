@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
+from threading import Lock
 from typing import Final
 
 import numpy as np
 
 from sfumato.arrays import Floats
+from sfumato.core.bounded import BoundedEstimate, possible
 from sfumato.core.decoded import Decoding
 from sfumato.core.domain import Label
-from sfumato.core.estimate import Covariance, Estimate
+from sfumato.core.estimate import Covariance
 from sfumato.core.guarantee import Guarantee
 from sfumato.errors import ConfigurationError
 from sfumato.streams.posterior.filtering import filtered
@@ -61,6 +63,8 @@ class Believed:
         The number of reports up to each closed period.
     labels, guarantee
         The names of the entries, and the guarantee.
+    lowest
+        The smallest possible value; the largest one is 1.
 
     """
 
@@ -72,6 +76,8 @@ class Believed:
         n: Sequence[int],
         labels: Sequence[Label],
         guarantee: Guarantee,
+        *,
+        lowest: float = 0.0,
     ) -> None:
         self._blocks = tuple(blocks)
         self._growth = growth
@@ -79,19 +85,30 @@ class Believed:
         self._n = n
         self._labels = tuple(labels)
         self._guarantee = guarantee
-        self._mixtures = lru_cache(maxsize=2)(self._mixed)  # each holds a matrix for every shape
+        self._lowest = lowest
+        self._mixed_by = lru_cache(maxsize=2)(self._mixed)  # each holds a matrix for every shape
+        self._filtering, self._mixing = Lock(), Lock()
 
     @property
     def closed(self) -> int:
         """The last period that has closed."""
         return self._growth.size
 
-    @cached_property
+    @property
     def _filtered(self) -> tuple[Floats, Floats]:
+        with self._filtering:  # two threads that ask at once need not both compute it
+            return self._by_bank
+
+    @cached_property
+    def _by_bank(self) -> tuple[Floats, Floats]:
         parts = [
             filtered(self._growth, observed(None), self._longest) for _, observed in self._blocks
         ]
         return _beside([part[0] for part in parts]), _beside([part[1] for part in parts])
+
+    def _mixtures(self, as_of: int) -> tuple[Mixture | None, ...]:
+        with self._mixing:
+            return self._mixed_by(as_of)
 
     def _mixed(self, as_of: int) -> tuple[Mixture | None, ...]:
         """Return the posterior of each block from the reports due by a period; None without any."""
@@ -144,7 +161,9 @@ class Believed:
         coefficients = np.zeros((1, as_of))
         coefficients[0, [period - 1 for period in weights]] = list(weights.values())
         values, variances = (side[0] for side in self._asked(coefficients))
-        return self._decoding(values, Covariance(variances, joint=False), as_of, BY_MIXTURE)
+        covariance = Covariance(variances, joint=False)
+        ends = possible(list(weights.values()), self._lowest)
+        return self._decoding(values, covariance, as_of, BY_MIXTURE, ends=ends)
 
     def entry(self, index: int, decoder: str) -> Decoding:
         """Return the estimates of one entry in all closed periods, labelled by period."""
@@ -170,9 +189,18 @@ class Believed:
         as_of: int,
         method: str,
         labels: Sequence[Label] = (),
+        *,
+        ends: tuple[float, float] | None = None,
     ) -> Decoding:
-        estimate = Estimate(
-            values, covariance, labels or self._labels, int(self._n[as_of - 1]), self._guarantee
+        least, most = ends or (self._lowest, 1.0)
+        estimate = BoundedEstimate(
+            values,
+            covariance,
+            labels or self._labels,
+            int(self._n[as_of - 1]),
+            self._guarantee,
+            least=least,
+            most=most,
         )
         return Decoding(estimate, as_of, method)
 

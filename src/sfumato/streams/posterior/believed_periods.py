@@ -18,7 +18,7 @@ __all__ = ["BelievedPeriods"]
 
 @dataclass(frozen=True, eq=False)
 class BelievedPeriods(ReleasedPeriods):
-    """Releases of periods with uncorrelated errors, which can also be read under a prior.
+    """Releases of mean moves (-1 to 1), with uncorrelated errors, also read under a prior.
 
     Examples
     --------
@@ -41,7 +41,8 @@ class BelievedPeriods(ReleasedPeriods):
     def _believed(self) -> Believed:
         whole = (slice(0, len(self.labels)), lambda _: self._sightings)
         counts = np.cumsum(self.n).tolist()
-        return Believed([whole], np.ones(self.closed), 1, counts, self.labels, self.guarantee)
+        crowd = np.ones(self.closed)
+        return Believed([whole], crowd, 1, counts, self.labels, self.guarantee, lowest=-1.0)
 
     @cached_property
     def _sightings(self) -> Sightings:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from sfumato.arrays import Floats
+from sfumato.core.bounded import bounded
 from sfumato.core.decoded import ONLINE, Decoded, Decoding
 from sfumato.core.tally import Tallies
 from sfumato.streams.horizon import SMOOTHED
@@ -106,7 +107,8 @@ class WeaveDecoded(Decoded):
     def interval(self, decoder: str = ONLINE, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return the two ends of each entry's interval in each closed period."""
         if decoder in BELIEVED:
-            return super().interval(decoder, level)
+            ends = super().interval(decoder, level)
+            return bounded(self._believed.curves(decoder)[0], *ends, 0.0, 1.0)
         low, high = self._curve(decoder).interval(level)
         return low[: self._closed], high[: self._closed]
 
@@ -117,7 +119,8 @@ class WeaveDecoded(Decoded):
         """
         if ONLINE in decoders:
             self._smoothed(self._closed)  # sums up to now
-        for decoder in set(decoders).intersection(self.decoders):
+        # Sorted, so that filtered curves are there before their posterior.
+        for decoder in sorted({*decoders}.intersection(self.decoders)):
             if decoder in BELIEVED:
                 self._believed.prepare(decoder)
             else:

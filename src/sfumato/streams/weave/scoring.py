@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from sfumato.arrays import Floats, Ints
+from sfumato.core.bounded import possible
 from sfumato.core.estimate import Covariance
 from sfumato.core.scored import Looks, ScoredEstimate
 from sfumato.streams.snapshots import Snapshot
@@ -242,12 +243,6 @@ def summed(curve: Curve, weights: Floats) -> ScoredEstimate:
         spare=(low, high),
         interpolated=tuple(sorted(missing)) if asked.size > 1 else (),
     )
-
-
-def possible(weights: Floats, lowest: float) -> tuple[float, float]:
-    """Return the smallest and largest weighted sums of values between ``lowest`` and 1."""
-    ends = np.sort(np.outer([lowest, 1.0], weights), axis=0)
-    return float(ends[0].sum()), float(ends[1].sum())
 
 
 def _between(values: Floats, gone: Ints) -> Floats:
