@@ -14,9 +14,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from starlette.testclient import TestClient
 from tests.cli.running import answer, refused, run
 
 from sfumato.files.timed_files import read_stream
+from sfumato.pages.viewer import view_app
 from sfumato.randomness import seeded
 from sfumato.streams.published import ReleasedByTime
 
@@ -256,3 +258,20 @@ def forged(path: Path, old: str, new: str) -> Path:
     other.write_text(path.read_text().replace(old, new, 1))
     assert other.read_text() != path.read_text()
     return other
+
+
+def test_a_stream_by_time_has_a_page_with_its_calendar(trips: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.parquet"
+    answer("release", trips, *GRID, *QUICK, "--times", "private", "-o", out)
+    client = TestClient(view_app(out), base_url="http://127.0.0.1")
+    page = client.get("/").text
+    assert "in 143 periods of 1 hour" in page
+    assert "is true of each row, with its value and its time, both equally likely" in page
+    asked = client.get("/?first=25&last=71").text
+    assert "Between 28 Mar 00:00 and 30 Mar 00:00 (Europe/Berlin) (periods 25 to 71)" in asked
+    days = answer("range", out, "2026-03-28", "2026-03-29")["sum"]
+    assert f"({days['low']:.0f} to {days['high']:.0f})" in asked
+    table = client.get("/shown.csv?first=25&last=71").text
+    rows = [line for line in table.splitlines() if not line.startswith("#")]
+    assert len(rows) == 1 + 47
+    assert rows[1].startswith("25,2026-03-27T23:00:00Z,2026-03-28T00:00:00Z,sum of values,")

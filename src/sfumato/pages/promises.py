@@ -42,7 +42,7 @@ def learnt(guarantee: Guarantee, whoever: str) -> Promise:
         Who looks, and at what.
 
     """
-    unit = guarantee.unit
+    unit = guarantee.unit.removesuffix(",")
     if guarantee.window is not None:
         many = guarantee.window
         unit += " in any one period" if many == 1 else f" over any {many} consecutive periods"
