@@ -1,4 +1,4 @@
-"""from __future__ import annotations"""
+"""The addresses of a collector: who may ask them, and what they answer."""
 
 from __future__ import annotations
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from tests.service.world import World
 
 from sfumato.core.quantity import SHARE
 from sfumato.service import openapi
+from sfumato.service.asgi import make_app
 from sfumato.service.schemas import schema_of
 from sfumato.service.task_submission import PublishRequest
 from sfumato.service.task_summary import TaskSummary
@@ -72,3 +75,13 @@ def test_every_field_is_in_the_document_with_a_sentence_of_its_own(kind: Any, sc
 def test_what_is_sent_is_what_is_said() -> None:
     assert set(Receipt().plain()) == set(SCHEMAS["Receipt"]["required"])
     assert set(asdict(SHARE)) == set(SCHEMAS["Answers"]["properties"]["quantity"]["required"])
+
+
+def test_every_address_is_described_but_those_for_browsers_alone(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    app: Any = make_app(world.service)
+    world.store.close()
+    there = {route.path for route in app._app.routes}  # noqa: SLF001
+    described = set(openapi.document()["paths"])
+    assert there - described == {"/login", "/static/{name}", "/openapi.json"}
+    assert described <= there

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 from tests.service.fleets import Fleet
 from tests.service.test_collector import START, TASK_FIELDS, VALUES, Clock
+from tests.service.world import World
 
 from sfumato import catalog
 from sfumato.device import Delivery, Device, Limits
@@ -305,3 +307,19 @@ def test_a_secret_file_is_read_without_the_end_of_its_line(tmp_path: Path) -> No
     path.write_text(SECRET + "\n")
     assert KeyWrapping.of(path, {}) == KeyWrapping.of(None, {"SFUMATO_KEY_SECRET": SECRET})
     assert SECRET not in repr(KeyWrapping.of(path, {}))
+
+
+def test_the_operator_sees_how_old_each_key_is(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.now += 3 * 86_400
+    with world.client:
+        world.service.writer.call(lambda: world.collector.rotate(world.open)).result()
+        world.now += 7_200
+        text = world.client.get("/ops", headers=world.headers("operator")).text
+    rows = re.findall(r"<td>(\d+)</td><td>([^<]+ ago)</td><td>([^<]+)</td>", text)
+    assert [(made, state.partition(";")[0]) for _, made, state in rows] == [
+        ("3 days ago", "replaced"),
+        ("2 hours ago", "current"),
+        ("3 days ago", "current"),
+    ]
+    world.store.close()

@@ -16,7 +16,7 @@ from sfumato.pages.moments import element
 from sfumato.pages.small_curves import sparkline
 from sfumato.pages.subject import Columns
 
-__all__ = ["STATES", "IndexPage", "IndexQuery", "TaskRow"]
+__all__ = ["LONGEST_SEARCH", "ORDERS", "STATES", "IndexPage", "IndexQuery", "TaskRow"]
 
 ARCHIVED: Final = "archived"
 """The state of tasks that are listed only if somebody asks for them."""

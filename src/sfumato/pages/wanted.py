@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from sfumato.core.field_checks import check_one_of
 from sfumato.errors import ConfigurationError
 
-__all__ = ["FIELDS", "MOST_SHOWN", "ROWS", "SORTS", "SPANS", "Wanted"]
+__all__ = ["FIELDS", "LONGEST_SEARCH", "MOST_SHOWN", "ROWS", "SORTS", "SPANS", "Wanted"]
 
 MOST_SHOWN: Final = 8
 """The largest number of items in a chart that can be told apart."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from sfumato.errors import ConfigurationError
 
-__all__ = ["LARGEST", "fresh_number", "is_due"]
+__all__ = ["LARGEST", "fresh_number", "is_due", "made_at"]
 
 LARGEST: Final = (1 << 32) - 1
 """The largest number of a key on the wire."""
@@ -65,5 +65,22 @@ def is_due(spec: Mapping[str, Any], number: int, now: float) -> bool:
     if "renew" not in spec:
         return False
     start, every = spec["start"], spec["renew"]
-    since = number if number >= COUNTED else start + (number - 1) * every
-    return bool((now - start) // every > max(0, since - start) // every)
+    return bool((now - start) // every > max(0, made_at(spec, number) - start) // every)
+
+
+def made_at(spec: Mapping[str, Any], number: int) -> int:
+    """Return the time when a key was made, in seconds since 1970.
+
+    Numbers that were counted from 1 do not tell it; their keys count as made on time, the first one
+    at the task's start.
+
+    Examples
+    --------
+    >>> spec = {"start": 1_000_000, "renew": 100}
+    >>> made_at(spec, 999_950), made_at(spec, 2)
+    (999950, 1000100)
+
+    """
+    if number >= COUNTED:
+        return number
+    return int(spec["start"] + (number - 1) * spec.get("renew", 0))

@@ -10,6 +10,9 @@ from typing import Any, Final
 from sfumato.core.answers import REMARKS
 from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.core.quantity import Quantity
+from sfumato.pages.index_page import ORDERS, STATES
+from sfumato.pages.taking import TAKEN
+from sfumato.pages.wanted import LONGEST_SEARCH, SORTS, SPANS
 from sfumato.queries.postprocessing import PROJECTIONS
 from sfumato.service.answer_formats import FORMATS
 from sfumato.service.openapi_examples import QUESTIONS, TASK
@@ -139,6 +142,12 @@ _SINCE: Final = _in(
     {**_PERIODS, "minimum": 0, "default": 0},
     description="The last period that was heard of; those after it follow.",
 )
+_BARE: Final = _in(
+    "query",
+    "bare",
+    {"type": "boolean", "default": False},
+    description="Whether an event only says that a period has closed.",
+)
 _FIELDS: Final[dict[str, dict[str, Any]]] = {
     "query": {"enum": list(QUERIES), "default": "mean"},
     **{
@@ -156,6 +165,16 @@ _FIELDS: Final[dict[str, dict[str, Any]]] = {
     "rate": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5, "default": 0.01},
     "format": {"enum": list(FORMATS), "default": "json"},
 }
+
+_CHOICES: Final[dict[str, dict[str, Any]]] = {
+    **{name: _FIELDS[name] for name in ("decoder", "projection", "above")},
+    **dict.fromkeys(("first", "last", "page"), _PERIODS),
+    "items": {"type": "string", "pattern": r"^[0-9]{0,9}(,[0-9]{0,9})*$"},
+    "search": {"type": "string", "maxLength": LONGEST_SEARCH},
+    "sort": {"enum": list(SORTS), "default": "value"},
+    "span": {"enum": list(SPANS)},
+}
+"""What a visitor of a task's page chooses."""
 
 
 def _exampled(name: str) -> dict[str, Any]:
@@ -261,13 +280,39 @@ _OPERATIONS: Final = (
         "text/event-stream",
         problems=(400, 503),
         secure=True,
-        query=[_SINCE],
+        query=[_SINCE, _BARE],
     ),
     _Operation(
         *("get", "/tasks/{task_id}", "showTask", "The task's page.", "text/html"),
-        problems=(400, 503),
+        problems=(400, 429, 503),
         secure=True,
-        query=[_in("query", name, _FIELDS[name]) for name in ("decoder", "projection")],
+        query=[_in("query", name, schema) for name, schema in _CHOICES.items()],
+    ),
+    _Operation(
+        *("get", "/tasks/{task_id}/shown.{kind}", "takeAway"),
+        "What the task's page shows at the same choices, as a file.",
+        TAKEN["csv"],
+        problems=(400, 429, 503),
+        secure=True,
+        query=[
+            _in("path", "kind", {"enum": list(TAKEN)}, required=True),
+            *(_in("query", name, schema) for name, schema in _CHOICES.items()),
+        ],
+        forms=tuple(media for kind, media in TAKEN.items() if kind != "csv"),
+    ),
+    _Operation(
+        *("get", "/", "showTasks", "The page of all tasks that may be read.", "text/html"),
+        problems=(400, 429, 503),
+        query=[
+            _in("query", "search", {"type": "string", "maxLength": LONGEST_SEARCH}),
+            _in("query", "state", {"enum": list(STATES)}),
+            _in("query", "sort", {"enum": list(ORDERS), "default": "state"}),
+        ],
+    ),
+    _Operation(
+        *("get", "/ops", "showOperations", "The operator's view; for the operator.", "text/html"),
+        problems=(403, 429, 503),
+        secure=True,
     ),
     _Operation("get", "/healthz", "health", "Whether the process lives.", "Status"),
     _Operation("get", "/readyz", "ready", "Whether reports can be taken.", "Status", (503,)),

@@ -19,6 +19,7 @@ from sfumato.pages.moments import clock
 from sfumato.pages.operator_page import Concern, Fact, OperatorTable, OperatorView
 from sfumato.service.intake import MOST_REPORTS
 from sfumato.service.joined_metrics import Samples
+from sfumato.service.key_numbers import made_at
 from sfumato.service.late_periods import late_concerns, lateness
 from sfumato.service.running_task import RunningTask
 from sfumato.service.task_subject import counted_words
@@ -323,24 +324,19 @@ def _end(running: RunningTask) -> str:
 
 
 def _keys(tasks: Sequence[RunningTask], service: Service) -> OperatorTable:
-    """Return the keys of each task, and for how long each is in use."""
+    """Return the keys of each task, how old each is, and up to when it is in use."""
     rows = []
     for running in tasks[:LISTED]:
         if running.is_over or not running.keys:
             continue
-        period = running.period_at(service.collector.clock())
-        renewed = running.published.spec.get("renew")
+        now, spec = service.collector.clock(), running.published.spec
+        period = running.period_at(now)
         for name in sorted(running.keys):
             until = running.until.get(name)
             state = "current" if until is None else f"replaced; opens up to period {until:,}"
-            age = "since the task was published"
-            if name > 1:
-                age = "since it was renewed"
-                if renewed:
-                    since = running.published.spec["start"] + (name - 1) * renewed
-                    age = f"due {ago(service.collector.clock() - since)}"
-            rows.append((running.name[:8], str(name), state, age, f"{period:,}"))
-    head = ("Task", "Key", "State", "Age", "Period now")
+            age = ago(now - made_at(spec, name))
+            rows.append((running.name[:8], str(name), age, state, f"{period:,}"))
+    head = ("Task", "Key", "Made", "State", "Period now")
     note = "A key is renewed by `renew` in the task, or by POST /v1/tasks/{id}/keys."
     return OperatorTable("Keys", head, rows, "No task has keys that are in use.", note)
 
