@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
-from benchmarks import answers, central_streams, collector, device, online, shuffle, values, windows
+from benchmarks import (
+    answers,
+    central_streams,
+    collector,
+    device,
+    online,
+    page,
+    shuffle,
+    values,
+    windows,
+)
 from benchmarks.__main__ import main
 from benchmarks.clock import Times
 from benchmarks.limits import CLAIMED_N, LIMITS, judge
 from benchmarks.measure import Row, measure_peer
 from benchmarks.peers import Environment
 from benchmarks.stream import BATCH, stream
+from tests.service.chromium import NEEDS_BROWSER
 
 from sfumato import GRR, catalog
 
@@ -105,6 +117,14 @@ def test_answers_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     assert said.count("query=") >= 17
     assert "decoder=posterior" in said
+
+
+@NEEDS_BROWSER
+def test_a_visit_of_a_page_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert page.main(["--periods", "16", "--items", "14"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"filtered: first paint [\d.]+, read [\d.]+, .* own [\d.]+ ms", said)
+    assert "as released: first paint" in said
 
 
 def test_streams_are_measured_entry_by_entry(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from benchmarks.page import TIMED
 from tests.service.chromium import (
     NEEDS_BROWSER,
     artefacts,
@@ -40,6 +41,8 @@ TASK = listening(
 GRACE = 4
 """Seconds that even a busy machine should not need to send a few hundred reports."""
 VALUES = ["home"] * 300 + ["work"] * 200 + ["the <road>"] * 100
+RELEASED = "?decoder=online"
+"""The query of a page that shows made-up releases, of which there are no reports to read again."""
 HOURLY = TASK | {"period": "1 hour", "epsilon": 1.0}
 WINDOW: dict[str, Any] = {
     "title": "Where people listen",
@@ -260,7 +263,7 @@ def test_ways_to_look_at_curves_come_by_themselves(
         return tuple(replace(each, values=each.values.round(1)) for each in task.releases)
 
     monkeypatch.setattr(rereading, "reread", calm)
-    page = _open(browser, host, running, reduced_motion="reduce")
+    page = _open(browser, host, running, RELEASED, reduced_motion="reduce")
     wrong, _ = watched(page, host.url)
     page.focus("[data-key='way-As released']")
     page.keyboard.press("Tab")
@@ -294,7 +297,7 @@ def test_states_and_sizes_are_designed(host: Host, browser: Any, artefacts: Path
     """Stale, silent, wide, below zero and ended; on a phone in both themes, and on paper."""
     running = host.publish(HOURLY | {"periods": 12}, public=True)
     host.release(running, [0.7, 0.3, -0.013], [0.6, 0.41, -0.015], cut=True)
-    page = _open(browser, host, running)
+    page = _open(browser, host, running, RELEASED)
     row = page.inner_text("#table tbody tr:last-child").split()
     assert row == ["the", "<road>", "raw", "-1.5%", "0.0%", "0.0%", "to", "0.5%"]
     page.focus("#chart")
@@ -316,7 +319,7 @@ def test_states_and_sizes_are_designed(host: Host, browser: Any, artefacts: Path
     _state(page, artefacts, states)
     for scheme in ("light", "dark"):
         phone = _open(
-            *(browser, host, running, "?first=2&last=9"),
+            *(browser, host, running, f"{RELEASED}&first=2&last=9"),
             color_scheme=scheme,
             viewport={"width": 390, "height": 844},
             device_scale_factor=2,
@@ -341,43 +344,6 @@ def _state(page: Page, artefacts: Path, states: dict[str, str]) -> None:
     page.screenshot(path=artefacts / f"task-{name}.png", full_page=True)
 
 
-TIMED = """async () => {
-  const chart = document.getElementById("chart");
-  const over = chart.querySelector(".u-over");
-  const box = over.getBoundingClientRect();
-  const times = {};
-  const best = async (name, act) => {
-    times[name] = Infinity;
-    for (let again = 0; again < 5; again += 1) {
-      const begun = performance.now();
-      await act(again);
-      times[name] = Math.min(times[name], performance.now() - begun);
-    }
-  };
-  const settled = () => new Promise((done) => {
-    const seen = new MutationObserver(() => {
-      if (chart.hasAttribute("aria-busy")) return;
-      seen.disconnect();
-      done();
-    });
-    seen.observe(chart, { attributes: true, attributeFilter: ["aria-busy"] });
-  });
-  const click = (name) => { document.querySelector(name).click(); return settled(); };
-  await best("read", async (again) => {
-    const at = { clientX: box.left + 100 + 50 * again, clientY: box.top + 50, bubbles: true };
-    over.dispatchEvent(new MouseEvent("mousemove", at));
-  });
-  await best("choose", () => click("#table tr:nth-child(7) input"));
-  await best("turn", (again) => click(`[data-key=${again % 2 ? "Previous" : "Next"}]`));
-  const own = (name) => Math.min(...performance.getEntriesByName(name).map((one) => one.duration));
-  return { ...times, own: own("parsed") + own("taken") };
-}"""
-"""Returns the milliseconds of what a visitor does, up to when the page has settled.
-
-Of these, ``own`` are spent in the browser, and the others include the server.
-"""
-
-
 @NEEDS_BROWSER
 def test_interaction_takes_less_than_a_tenth_of_a_second(host: Host, browser: Any) -> None:
     running = host.publish(
@@ -385,7 +351,7 @@ def test_interaction_takes_less_than_a_tenth_of_a_second(host: Host, browser: An
     )
     rng = np.random.default_rng(3)
     host.release(running, *(rising(1024, 64) / 20 + rng.normal(0, 0.005, (1024, 64))), cut=True)
-    page = _open(browser, host, running)
+    page = _open(browser, host, running, RELEASED)
     page.wait_for_selector("#chart canvas")
     took = page.evaluate("performance.getEntriesByType('paint')[0].startTime")
     assert took < 2_000  # on a busy machine; 200 ms on a quiet one
