@@ -10,6 +10,7 @@ import numpy as np
 
 from sfumato import catalog
 from sfumato.core.answers import Answers
+from sfumato.core.decoded import ONLINE
 from sfumato.pages.task_page import TaskPage
 from sfumato.pages.wanted import Wanted
 from sfumato.service import Collector, RunningTask, query_parameters
@@ -57,10 +58,10 @@ class House:
         return " ".join(re.sub(r"</?time[^>]*>", "", text).split(" "))
 
     def shown(self, running: RunningTask, **choices: str) -> TaskPage:
-        """Return the same page before it is rendered."""
+        """Return the same page before it is rendered; it shows what was released by default."""
         wanted = Wanted.of(choices.items())
         fields = {name: to for name, to in choices.items() if name in ("decoder", "projection")}
-        lens = Lens.of(running, fields)
+        lens = Lens.of(running, {"decoder": ONLINE} | fields)
         seen = self.rereader.read(running, lens)
         subject = TaskSubject(running, self.metrics, lens, seen)
         return TaskPage(subject, wanted, self.now)

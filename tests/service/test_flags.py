@@ -34,7 +34,7 @@ TASK = {
 }
 
 
-def _body(running: RunningTask, period: int, symbols: bytes) -> bytes:
+def forged_body(running: RunningTask, period: int, symbols: bytes) -> bytes:
     """Return a batch of reports with these symbols."""
     reports = np.zeros(len(symbols), running.layout.report_dtype)
     for row, symbol in enumerate(symbols):
@@ -55,7 +55,8 @@ class Forgery:
         honest = bytes([0] * 290 + [1] * 110)  # as if all lights were off
         for period, symbols in ((1, honest), (2, bytes(400)), (3, honest)):
             self.now = START + 10.0 * period + 1
-            assert self.collector.take(running, _body(running, period, symbols)).accepted == 400
+            body = forged_body(running, period, symbols)
+            assert self.collector.take(running, body).accepted == 400
             if period < 3:
                 self.now += 6
                 self.collector.close_due()

@@ -15,6 +15,8 @@ from tests.service.houses import START, House
 
 from sfumato.errors import ConfigurationError
 from sfumato.service import RunningTask, query_parameters, rereading
+from sfumato.service.lenses import ways_of
+from sfumato.service.rereading import PLAIN, Lens
 from sfumato.store import Release
 
 CATEGORY: dict[str, Any] = {
@@ -95,13 +97,46 @@ def test_a_page_shows_what_answers_say(house: House, decoder: str, projection: s
     assert ("&amp;decoder=" in text.partition("<footer>")[2]) == (decoder != "online")
 
 
-def test_what_was_released_stays_the_usual_view(house: House) -> None:
+def test_what_was_released_stays_as_it_is(house: House) -> None:
     running = lived(house)
     before = house.page(running)
     house.page(running, decoder="posterior")
     house.page(running, projection="simplex")
     assert house.page(running) == before
     assert house.page(running, decoder="smoothed") != before
+
+
+def test_a_page_opens_filtered_where_ranges_can_be_answered(house: House) -> None:
+    running = lived(house)
+    lens = Lens.of(running, {})
+    assert lens == Lens("filtered")
+    assert Lens.of(running, {"projection": "simplex"}) == Lens("filtered", "simplex")
+    ways = {way.name: (way.fields, chosen) for way, chosen in ways_of(running, lens)}
+    assert ways["Filtered"] == ({"decoder": None}, True)
+    assert ways["As released"] == ({"decoder": "online"}, False)
+    for task in (WINDOW, CATEGORY | {"periods": 2049, "protocol": "snapshots"}):
+        assert Lens.of(house.publish(task), {}) == PLAIN
+
+
+def test_a_range_of_a_filtered_page_is_answered_by_its_posterior(house: House) -> None:
+    running = lived(house)
+    text = house.page(running, decoder="filtered", first="1", last="2", items="0")
+    asked = {"query": "range", "first": "1", "last": "2", "average": "true", "item": "home"}
+    (told,) = query_parameters.answer(running, asked | {"decoder": "posterior"})["answers"]
+    said = re.search(r"<strong>([0-9.]+)% ± ", text)
+    assert said
+    assert said[1] == f"{100 * told['value']:.{len(said[1].partition('.')[2])}f}"
+    assert "as of period 3, posterior" in text
+
+
+def test_a_silent_period_is_called_so_where_a_prior_bridges_it(house: House) -> None:
+    running = lived(house, 2)
+    house.now = START + 36.0
+    house.collector.close_due()
+    assert "Period 3 tells nothing: it has 0 reports. The table shows" in house.page(running)
+    text = house.page(running, decoder="filtered")
+    assert "What is shown of it follows from other periods; it goes on when" in text
+    assert data(text)["curves"][0]["value"][2] is not None
 
 
 def test_a_task_offers_what_its_reports_allow(house: House) -> None:

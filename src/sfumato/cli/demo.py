@@ -40,8 +40,6 @@ TOGETHER: Final = 100
 CHANGES: Final = 13
 """A plane has its first city and at most six others; of 300 planes one has more."""
 FLEETS: Final = 2
-CALM: Final = "?decoder=filtered"
-"""How the page is shown to visitors: curves that can be seen at once."""
 SHOWN: Final = 4
 """The number of curves that the page shows at first: those that move most."""
 TRIED: Final = 50
@@ -298,7 +296,7 @@ class Show:
     def view(self) -> str:
         """The page with the curves that tell most."""
         moving = np.argsort(np.min(self.truth, axis=0) - np.max(self.truth, axis=0), kind="stable")
-        return f"{self.page}{CALM}&items={','.join(map(str, sorted(moving[:SHOWN].tolist())))}"
+        return f"{self.page}?items={','.join(map(str, sorted(moving[:SHOWN].tolist())))}"
 
     def result(self) -> Result:
         """Return everything; addresses only if they are still there."""

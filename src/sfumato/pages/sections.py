@@ -72,7 +72,9 @@ def happened(
     earlier = "change is" if more == 1 else "changes are"
     rest = f'<p class="quiet">{more:,} earlier {earlier} not listed.</p>' if more > 0 else ""
     listed = "</li>".join(lines[:LISTED])
-    nothing = '<p class="quiet">Nothing beyond noise yet, among the items in the chart.</p>'
+    nothing = ""
+    if subject.closed:
+        nothing = '<p class="quiet">Nothing beyond noise yet, among the items in the chart.</p>'
     return f"""<section aria-labelledby="happened">
     <h2 id="happened">What happened</h2>
     <div id="happenings">{f'<ul class="happenings">{listed}</ul>' if lines else nothing}{rest}</div>
@@ -125,9 +127,9 @@ def participation(subject: PageSubject) -> str:
     if reports is None:
         return ""
     sentence = "Nobody has taken part in a closed period yet."
-    if closed := subject.closed:
-        count = reports.get(closed, 0)
-        sentence = f"{count:,} {'report' if count == 1 else 'reports'} in period {closed:,}."
+    if latest := subject.closed or max(reports, default=0):
+        count = reports.get(latest, 0)
+        sentence = f"{count:,} {'report' if count == 1 else 'reports'} in period {latest:,}."
     refused = f"Refused since the collector started: {escape(subject.refused)}."
     return f"""<section aria-labelledby="health">
     <h2 id="health">Participation</h2>

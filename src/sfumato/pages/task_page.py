@@ -27,7 +27,7 @@ __all__ = ["TaskPage"]
 NOTES: Final = {
     "share": (
         " Noise can move an estimate below 0% or above 100%: it is then shown at the nearest end of"
-        " its interval, with the released number beside it as raw."
+        " its interval, with the estimate itself beside it as raw."
     ),
     "move": " A rise counts 1 and a fall -1.",
 }
@@ -127,6 +127,7 @@ class TaskPage:
 </header>
 <main>
   {guarantee(subject)}
+  {flags(subject)}
   <section aria-labelledby="over-time">
     <h2 id="over-time">{noun} over time</h2>
     <div class="controls">{ways(subject, self.wanted)}{presets(subject, self.wanted)}</div>
@@ -140,7 +141,6 @@ class TaskPage:
   </section>
   {self._items(waiting)}
   {happened(subject, self.wanted, self.columns, self.colours, self.above)}
-  {flags(subject)}
   {participation(subject)}
 </main>
 {self._footer()}

@@ -7,7 +7,7 @@ from typing import Final
 from sfumato.core.decoded import ONLINE
 from sfumato.pages.subject import Way
 from sfumato.queries.postprocessing import PROJECTIONS
-from sfumato.service.rereading import Lens, decoders_of
+from sfumato.service.rereading import Lens, decoders_of, usual
 from sfumato.service.running_task import RunningTask
 from sfumato.streams.horizon import SMOOTHED
 from sfumato.streams.posterior.believed import FILTERED, POSTERIOR
@@ -22,7 +22,7 @@ READ: Final = {
     ),
     FILTERED: (
         "Filtered",
-        "What each period said, if curves move by a simple law: calmer and final, but biased.",
+        "What each period said when it closed, if curves move by a simple law: calmer, but biased.",
     ),
     POSTERIOR: (
         "Posterior",
@@ -39,10 +39,10 @@ SUMMED: Final = (
 
 def ways_of(running: RunningTask, lens: Lens) -> tuple[tuple[Way, bool], ...]:
     """Return the ways to look at a task, each with whether a lens shows it so."""
-    decoders = decoders_of(running)
+    decoders, opens = decoders_of(running), usual(running).decoder
     ways = [
         (
-            Way({"decoder": None if name == ONLINE else name}, *READ[name], "How reports are read"),
+            Way({"decoder": None if name == opens else name}, *READ[name], "How reports are read"),
             name == lens.decoder,
         )
         for name in decoders * (len(decoders) > 1)

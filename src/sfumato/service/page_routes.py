@@ -18,7 +18,7 @@ from sfumato.pages.taking import TAKEN, taken
 from sfumato.pages.task_page import TaskPage
 from sfumato.pages.wanted import Wanted
 from sfumato.service.operations import Operations
-from sfumato.service.rereading import PLAIN, Lens, Rereader
+from sfumato.service.rereading import Lens, Rereader
 from sfumato.service.running_task import RunningTask
 from sfumato.service.task_promises import of_all
 from sfumato.service.task_rows import task_rows
@@ -96,10 +96,8 @@ class Pages:
         try:
             wanted = Wanted.of(request.query_params.multi_items())
             wanted.check(len(running.labels))
-            lens = PLAIN
-            if wanted.decoder or wanted.projection:
-                fields = {"decoder": wanted.decoder, "projection": wanted.projection}
-                lens = Lens.of(running, {name: to for name, to in fields.items() if to})
+            fields = {"decoder": wanted.decoder, "projection": wanted.projection}
+            lens = Lens.of(running, {name: to for name, to in fields.items() if to})
         except ConfigurationError as error:
             raise Refused("not-a-question", str(error)) from None
         seen = await self._asked(request, self._rereader.read, running, lens)

@@ -1,7 +1,8 @@
 """Other ways to look at a task's periods: read again by a decoder, or moved to possible shares.
 
-What was released when a period closed stays final; a page shows it unless it is asked for something
-else. Reading many periods again can take longer than anybody waits for a page, so it is done in the
+What was released when a period closed stays final. The page of a task over a horizon opens with it
+filtered, which is final, too, and much closer to the truth; what was released is one click away.
+Reading many periods again can take longer than anybody waits for a page, so it is done in the
 background, one task at a time, and the result is kept until the next period closes.
 """
 
@@ -23,9 +24,14 @@ from sfumato.service.running_task import RunningTask
 from sfumato.service.task_driving import LEVEL
 from sfumato.store import Release
 from sfumato.streams.horizon import SMOOTHED
-from sfumato.streams.posterior.believed import decoders_by_prior
+from sfumato.streams.posterior.believed import (
+    FILTERED,
+    MOST_PERIODS_JOINED,
+    POSTERIOR,
+    decoders_by_prior,
+)
 
-__all__ = ["PLAIN", "Lens", "Reread", "Rereader", "decoders_of", "reread"]
+__all__ = ["PLAIN", "Lens", "Reread", "Rereader", "decoders_of", "reread", "usual"]
 
 AT_ONCE: Final = 0.5
 """The number of seconds that a page waits for curves before it says that they are computed."""
@@ -42,13 +48,16 @@ class Lens:
 
     @classmethod
     def of(cls, running: RunningTask, fields: Mapping[str, str]) -> Self:
-        """Return what the query of an address asks for; raise ConfigurationError if unknown."""
+        """Return what the query of an address asks for; raise ConfigurationError if unknown.
+
+        What it does not say is as in the :func:`usual` way.
+        """
         for name in fields:
             if name not in ("decoder", "projection"):
                 raise ConfigurationError(
                     f"{name[:40]!r} is no field of a page; it has decoder and projection."
                 )
-        lens = cls(**fields)
+        lens = cls(**{"decoder": usual(running).decoder} | dict(fields))
         check_one_of("decoder", lens.decoder, decoders_of(running))
         if lens.projection is not None:
             check_one_of("projection", lens.projection, PROJECTIONS)
@@ -67,7 +76,17 @@ class Lens:
 
 
 PLAIN: Final = Lens()
-"""The usual way: what was released when each period closed."""
+"""What was released when each period closed."""
+
+
+def usual(running: RunningTask) -> Lens:
+    """Return the way in which a task's page opens.
+
+    It is ``filtered`` where a joint posterior of all periods can answer about ranges of them, and
+    what was released elsewhere.
+    """
+    is_joined = running.protocol.decodes and running.periods <= MOST_PERIODS_JOINED
+    return Lens(FILTERED) if is_joined else PLAIN
 
 
 def decoders_of(running: RunningTask) -> tuple[str, ...]:
@@ -137,6 +156,8 @@ class Rereader:
 
 def reread(running: RunningTask, lens: Lens) -> tuple[Release, ...]:
     """Return the closed periods of a task, seen through a lens."""
+    if lens.decoder == FILTERED:
+        running.history(POSTERIOR)  # will be asked about ranges, so it is prepared from now on
     values, variances, low, high = running.history(lens.decoder).curves(
         lens.decoder, LEVEL, lens.projection
     )

@@ -37,6 +37,7 @@ from sfumato.service.task_driving import LEVEL
 from sfumato.service.task_promises import explained
 from sfumato.store import Release
 from sfumato.streams.amplification import TOO_FEW
+from sfumato.streams.posterior.believed import FILTERED, POSTERIOR
 
 __all__ = ["TaskSubject", "counted_words"]
 
@@ -150,6 +151,8 @@ class TaskSubject(PageSubject):
         if silent:
             return f"period {silent[0]:,} has {TOO_FEW}, so nothing is said of this range."
         decoder, projection = self.lens.decoder, self.lens.projection
+        if decoder == FILTERED:  # one joint posterior answers about all ranges
+            decoder = POSTERIOR
         try:
             history = self.running.history(decoder)
             average = history.range(
@@ -196,7 +199,7 @@ class TaskSubject(PageSubject):
     def _open(self, last: Release, when: str, following: float) -> PageState:
         """Return the state while periods close as they should."""
         running = self.running
-        if not np.isfinite(last.values).any():
+        if not np.isfinite(running.releases[last.period - 1].values).any():
             return PageState("few", self._silent(last), following)
         end = running.published.last_period
         last_one = "" if end is None else f" The task was ended: period {end:,} is its last one."
@@ -210,7 +213,9 @@ class TaskSubject(PageSubject):
 
     def _silent(self, last: Release) -> str:
         known = "Nothing is known"
-        if self._known.periods.any():
+        if np.isfinite(last.values).any():
+            known = "What is shown of it follows from other periods"
+        elif self._known.periods.any():
             known = "The table shows what was last known"
         count = self.participation.get(last.period, 0)
         there = self.problems.get(last.period, f"{count:,} reports")
