@@ -120,6 +120,20 @@ def test_the_board_of_grafana_reads_what_a_collector_answers(
                 assert all(datetime.fromisoformat(cell).tzinfo for cell in cells)
 
 
+def test_the_board_is_whole_and_its_panels_do_not_meet() -> None:
+    variables = {each["name"] for each in BOARD["templating"]["list"]}
+    used = {name.partition(":")[0] for name in re.findall(r"\$\{(.*?)\}", json.dumps(BOARD))}
+    assert used <= variables
+    taken: set[tuple[int, int]] = set()
+    for panel in BOARD["panels"]:
+        at = panel["gridPos"]
+        cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
+        assert at["x"] + at["w"] <= 24
+        assert not taken & cells
+        taken |= cells
+    assert len({panel["id"] for panel in BOARD["panels"]}) == len(BOARD["panels"])
+
+
 def test_there_is_an_example_of_every_question_and_every_field() -> None:
     assert {example.fields["query"] for example in QUESTIONS.values()} == set(QUERIES)
     named = {name for example in QUESTIONS.values() for name in example.fields}

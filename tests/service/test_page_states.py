@@ -132,7 +132,9 @@ def test_a_state_is_said_in_words_and_accessible(
     page = browser.new_page(viewport={"width": 1100, "height": 900})
     wrong, elsewhere = watched(page, host.url)
     page.goto(f"{host.url}/tasks/{running.name}{query}")
-    if name not in ("private", "uncounted"):
+    if name == "private":
+        assert page.get_attribute("text=Log in", "href") == "/login"
+    elif name != "uncounted":
         page.wait_for_selector("#chart canvas")
     assert words in page.inner_text("body")
     assert serious(page) == []

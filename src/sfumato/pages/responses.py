@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,6 +14,8 @@ from sfumato.web.problems import TITLES, Refused
 __all__ = ["for_people", "html", "is_renewal", "responded", "static"]
 
 Handler = Callable[[Request], Awaitable[Response]]
+LOGIN: Final = "/login"
+"""The address that asks a browser for a token, as refusals name it."""
 
 
 def responded(
@@ -35,7 +38,7 @@ def for_people(handler: Handler) -> Handler:
                 raise
             status, title = TITLES[refused.name]
             here = request.url.path
-            links = {"All tasks": "/"}
+            links = {"All tasks": "/"} | ({"Log in": LOGIN} if LOGIN in refused.detail else {})
             links |= {"The same page without its choices": here} if request.url.query else {}
             text = document.problem(title, refused.detail, links)
             response = html(request, text)
