@@ -109,6 +109,7 @@ def test_the_curve_appears_grows_and_says_when_it_is_cut_off(
         value = page.inner_text("#table tbody tr:first-child td:nth-child(3)")
         assert re.search(r"\d+(\.\d+)?%", value)
         assert "to" in page.inner_text("#table tbody tr:first-child td:nth-child(4)")
+        assert page.is_visible("#threshold button")  # which is there once a period has closed
         page.screenshot(path=artefacts / "task-live.png", full_page=True)
         assert wrong == []
         running.kill()
@@ -329,6 +330,7 @@ def test_states_and_sizes_are_designed(host: Host, browser: Any, artefacts: Path
         assert serious(phone) == []
         phone.screenshot(path=artefacts / f"task-phone-{scheme}.png", full_page=True)
     page.emulate_media(media="print")
+    assert page.is_visible("#explained")  # how the numbers were read
     page.pdf(path=artefacts / "task.pdf", format="A4")
     assert (artefacts / "task.pdf").read_bytes().count(b"/Type /Page\n") == 1
     page.screenshot(path=artefacts / "task-print.png", full_page=True)

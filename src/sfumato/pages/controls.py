@@ -93,13 +93,14 @@ def range_form(subject: PageSubject, wanted: Wanted, window: tuple[int, int] | N
 def threshold_form(subject: PageSubject, wanted: Wanted) -> str:
     """Return the form that sets the threshold of alarms."""
     if not subject.closed:
-        return ""
+        return '<div id="alarming"></div>'
     value = "" if wanted.above is None else f"{wanted.above:.12g}"
     unit = escape(subject.quantity.unit.strip())
     return (
-        f'<form method="get" class="line" id="threshold">{_hidden(wanted, "above")}'
+        '<div id="alarming"><form method="get" class="line" id="threshold">'
+        f"{_hidden(wanted, 'above')}"
         f'<label>Alarm above <input type="number" step="any" name="above" value="{value}" '
-        f'data-key="above"></label> {unit} <button data-key="watch">Watch</button></form>'
+        f'data-key="above"></label> {unit} <button data-key="watch">Watch</button></form></div>'
     )
 
 

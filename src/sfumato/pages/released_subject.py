@@ -24,6 +24,9 @@ __all__ = ["ReleasedSubject", "subject_of"]
 STRETCHES: Final = 256
 """The largest number of stretches that a stream is shown in."""
 
+WHOLE: Final = 1000.0
+"""Amounts from here on are written without decimals."""
+
 
 class ReleasedSubject(PageSubject):
     """A released stream: the mean, or the sum, of each of many stretches.
@@ -116,11 +119,12 @@ class ReleasedSubject(PageSubject):
     def notes(self) -> tuple[str, ...]:
         """What cutting off means."""
         cut_off = max((answer.cut_off for answer in self._answers), default=0.0)
+        larger = f"{cut_off:,.0f}" if cut_off >= WHOLE else f"{cut_off:.6g}"
         return (
             (
                 "Values above the threshold count as the threshold, so that no single one stands "
-                f"out: what was cut off makes a true value here larger by {cut_off:,.6g} at the "
-                "very most."
+                f"out: what was cut off makes a true value here larger by {larger} at the very "
+                "most."
             ),
         )
 

@@ -5,7 +5,7 @@ import { Plot } from "./plot.js";
 import { changed, fetched, intercept, put } from "./renewal.js";
 import { ago, inside, localize, moment, text } from "./wording.js";
 
-const PARTS = ["state", "ways", "presets", "legend", "ranging", "away", "rows", "happenings", "flags", "reports", "refused"];
+const PARTS = ["state", "ways", "presets", "legend", "ranging", "alarming", "away", "rows", "happenings", "flags", "reports", "refused"];
 const MOST = 8;
 const byId = (name) => document.getElementById(name);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
