@@ -58,6 +58,31 @@ def test_json_has_all_of_it(task: Path) -> None:
     assert any("the posterior decoder has about" in reason for reason in found["reasons"])
     assert found["warnings"]
     assert found["reasons"]
+    assert found["mixed"] is None
+    assert found["floor"] is None
+
+
+def test_a_task_that_is_mixed_has_both_promises_and_a_floor(tmp_path: Path) -> None:
+    """Some of the ways that were tried have chaff, and others have none."""
+    path = tmp_path / "task.toml"
+    path.write_text("""\
+title = "Moves"
+epsilon = 8.0
+periods = 16
+period = "1 hour"
+changes = 2
+values = {kind = "moves", items = 4}
+chaff = {messages = 2}
+shuffle = {url = "http://here", epsilon = 0.25, delta = 1e-6, min_batch = 10000, colluding = 0.1}
+""")
+    shown = run("plan", path, "--devices", "20000").stdout
+    assert "is protected with epsilon 0.25, delta 1e-06 (shuffle: blurred on the device" in shown
+    assert "flat with chaff" in shown
+    found = answer("plan", path, "--devices", "20000")
+    assert "epsilon 0.25, delta 1e-06" in found["mixed"]
+    best, second = (option["queries"]["online"]["rmse"] for option in found["options"][:2])
+    assert 0 < found["floor"] < best < second
+    assert f"RMSE below {found['floor']:.4f} for the mean of a period" in shown
 
 
 def test_a_pilot_of_streams_chooses_the_changes(task: Path, tmp_path: Path) -> None:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from tests.cli.running import answer, run
 
 from sfumato import Concord, planner
+from sfumato.accounting.shuffle import Requirement
 from sfumato.randomness import seeded
 
 EPSILONS = (0.01, 0.3, 1.0, 1.2, 2.5, 4.0, 6.0)
 QUESTIONS: list[dict[str, Any]] = [
-    {"domain": 2},
+    {"domain": 3},
     {"domain": 5},
     {"domain": 128},
     {"low": -1.0, "high": 3.0},
@@ -106,7 +107,26 @@ def test_shuffled_vectors_have_the_floor_of_a_curator_with_normal_noise() -> Non
         ((0.05, 1e-6, 100_000), 256, 4, 197),
         ((0.05, 1e-6, 10_000), 1024, 8, 15724),
     ):
-        assert round(planner.least_shuffled_error(*crowd, entries, held)) == expected - held
+        question = {"dimension": entries, "sparsity": held}
+        assert round(planner.least_shuffled_error(*crowd, **question)) == expected - held
+
+
+SHUFFLED: tuple[dict[str, Any], ...] = (
+    {"domain": 3},
+    {"domain": 64},
+    {"low": 0.0, "high": 1.0},
+    {"dimension": 32, "sparsity": 2, "goal": "value"},
+    {"dimension": 32, "sparsity": 2, "goal": "frequency"},
+)
+
+
+@pytest.mark.parametrize("question", SHUFFLED)
+def test_no_mechanism_is_below_the_floor_of_shuffled_reports(question: dict[str, Any]) -> None:
+    floor = planner.least_shuffled_error(0.05, 1e-6, 10_000, **question)
+    compared = planner.compare_shuffled(Requirement(0.05, 1e-6, 10_000), 6.0, **question)
+    assert 0 < floor < compared[0].mse
+    if question.get("domain") == 64 or question.get("goal") == "value":
+        assert compared[0].mse < 1.25 * floor
 
 
 def test_compare_and_calibrate_print_it() -> None:
@@ -120,4 +140,7 @@ def test_compare_and_calibrate_print_it() -> None:
     (row,) = answer("calibrate", "exsub", *question, *crowd)
     assert 0 < row["floor"] < row["mse"]
     (row,) = answer("calibrate", "exsub", *question, *crowd, "--goal", "frequency")
-    assert row["floor"] is None
+    assert 0 < row["floor"] < row["mse"]
+    (row,) = answer("calibrate", "grr", "--domain", "40", *crowd, "--colluding", "0.1")
+    assert row["floor"] == planner.least_shuffled_error(0.1, 1e-6, 9_000, domain=40)
+    assert 0.7 < row["floor"] / row["mse"] < 1

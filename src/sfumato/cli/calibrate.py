@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from sfumato.core.mechanism import Mechanism
 
 __all__ = ["calibrate"]
+
+_ASKED: Final = ("domain", "low", "high", "dimension", "sparsity", "goal")
+"""The parameters that say what is asked, and not how."""
 
 
 @dataclass(frozen=True)
@@ -90,14 +93,12 @@ def _record(mechanism: Mechanism, required: Requirement) -> dict[str, Any]:
 def _floor(mechanism: Mechanism, required: Requirement) -> float | None:
     """Return the least error under the central promise, where one is known."""
     from sfumato import planner
-    from sfumato.mechanisms.sparse.sparse_mechanism import SparseMechanism
 
-    if not isinstance(mechanism, SparseMechanism) or mechanism.goal != "value":
+    if not required.delta:
         return None
-    if required.colluding or not required.delta:
-        return None
-    promise = required.epsilon, required.delta, required.min_batch
-    return planner.least_shuffled_error(*promise, mechanism.dimension, mechanism.sparsity)
+    honest, _ = required.crowd.honest(required.delta)
+    question = {name: getattr(mechanism, name) for name in _ASKED if hasattr(mechanism, name)}
+    return planner.least_shuffled_error(required.epsilon, required.delta, honest, **question)
 
 
 def _text(records: list[dict[str, Any]], guarantee: str) -> Parts:

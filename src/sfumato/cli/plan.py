@@ -169,6 +169,8 @@ def _record(plan: Plan) -> dict[str, Any]:
         "reasons": plan.reasons,
         "warnings": plan.warnings,
         "guarantee": streams.promises(plan.chosen.stream),
+        "mixed": streams.mixed_promise(plan.chosen.stream, plan.task.plain()) or None,
+        "floor": planner.least_move_error(plan.task, plan.devices),
     }
 
 
@@ -205,7 +207,8 @@ def _text(plan: Plan) -> Parts:
         f"{plan.devices:,} devices; {streams.about(task)}, {task.periods} periods of "
         f"{length(task.period_seconds)}."
     )
-    yield f"{streams.promises(best.stream)}\n"
+    mixed = streams.mixed_promise(best.stream, task.plain())
+    yield "\n".join([streams.promises(best.stream), *([mixed] if mixed else []), ""])
     if plan.verdict is not None:
         yield f"{plan.verdict.sentence}\n"
     yield console.bold("Recommended")
@@ -220,6 +223,12 @@ def _text(plan: Plan) -> Parts:
         f"how the data move. messages, bytes: from a device {over}, on average. forger: how far "
         "one forged device can move an answer."
     )
+    floor = planner.least_move_error(task, plan.devices)
+    if floor:
+        yield (
+            "Floor: in a large crowd nothing that keeps the promise about mixed reports has an "
+            f"RMSE below {floor:.{decimals(floor)}f} for the mean of a period."
+        )
     lists = {"Why": plan.reasons, "To get there": _reached(plan), "To know before": plan.warnings}
     for heading, sentences in lists.items():
         if sentences:
@@ -278,7 +287,7 @@ def _options(plan: Plan) -> Printed:
         rows.append(
             (
                 Text(name, style="bold" if option is best else ""),
-                *(_cell(facts[name]) for name in design),
+                *(_cell(facts.get(name, "-")) for name in design),
                 *("-" if error is None else f"{error.rmse:#.3g}" for error in errors),
                 f"{option.sent.messages:.3g}",
                 f"{option.sent.payload:.3g}",

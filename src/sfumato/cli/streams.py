@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sfumato.arrays import Array
 from sfumato.errors import InputError
 from sfumato.frames import objects
+from sfumato.streams.amplification import promised, requirement
 from sfumato.wire.reports import Layout
 from sfumato.wire.sealing import OVERHEAD
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from sfumato.simulation import Observed
     from sfumato.wire.task import Task
 
-__all__ = ["about", "promises", "read", "report_bytes", "words"]
+__all__ = ["about", "mixed_promise", "promises", "read", "report_bytes", "words"]
 
 
 def about(task: Task) -> str:
@@ -32,6 +34,14 @@ def about(task: Task) -> str:
 def promises(stream: Stream) -> str:
     """Return what is promised to a device, one line for each offer."""
     return "\n".join(map(str, stream.offers))
+
+
+def mixed_promise(stream: Stream, spec: Mapping[str, Any]) -> str:
+    """Return what is promised once reports are mixed; empty if they are not."""
+    required = requirement(spec)
+    if required is None:
+        return ""
+    return str(promised(stream, required, getattr(stream, "min_messages", 0)))
 
 
 def report_bytes(stream: Stream) -> int:

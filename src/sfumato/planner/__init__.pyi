@@ -11,6 +11,7 @@ from sfumato.planner.comparison import answers as answers
 from sfumato.planner.comparison import candidates as candidates
 from sfumato.planner.comparison import compare as compare
 from sfumato.planner.floors import least_error as least_error
+from sfumato.planner.floors import least_move_error as least_move_error
 from sfumato.planner.floors import least_shuffled_error as least_shuffled_error
 from sfumato.planner.load import Load as Load
 from sfumato.planner.plan_verdict import PlanVerdict as PlanVerdict

@@ -11,8 +11,10 @@ from typing import Any, Final
 
 from sfumato.accounting.shuffle import gaussian_parameter
 from sfumato.core.domain import Domain
+from sfumato.streams.amplification import requirement
+from sfumato.wire.task import Task
 
-__all__ = ["least_error", "least_shuffled_error"]
+__all__ = ["least_error", "least_move_error", "least_shuffled_error"]
 
 MANY: Final = 1 << 60
 
@@ -84,19 +86,60 @@ def _around(best: float, last: int) -> list[int]:
     return [min(max(whole, 1), last) for whole in (floor(best), ceil(best))] if last else []
 
 
-def least_shuffled_error(
-    epsilon: float, delta: float, people: int, dimension: int, sparsity: int
-) -> float:
-    """Return n times the least squared error of the means of shuffled sparse vectors.
+def least_shuffled_error(epsilon: float, delta: float, people: int, **question: Any) -> float:
+    """Return n times the least squared error under a promise about shuffled reports.
 
-    It is 4 s d / (n mu^2) - s, where mu is the Gaussian parameter of the central promise, and holds
-    for laws that do not change with the number n of people, in the limit of many people.
+    It holds for laws that do not change with the number of people, in the limit of many people. For
+    the means of sparse vectors it is 4 s d / (n mu^2) - s, where mu is the promise's parameter of
+    normal noise.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The promise about shuffled reports.
+    people
+        The number of people who hide each other.
+    question
+        The question, as for :func:`least_error`.
 
     Examples
     --------
-    >>> round(least_shuffled_error(0.05, 1e-6, 10_000, 256, 8))
+    >>> round(least_shuffled_error(0.05, 1e-6, 10_000, dimension=256, sparsity=8))
     3923
+    >>> round(least_shuffled_error(0.05, 1e-6, 10_000, domain=256), 3)
+    0.952
 
     """
     tolerated = people * gaussian_parameter(epsilon, delta) ** 2
-    return max(0.0, 4 * sparsity * dimension / tolerated - sparsity)
+    if "domain" in question:
+        items = Domain.of(question["domain"]).size
+        return _apart_among(tolerated, items, 1) / items
+    if "low" in question:
+        half = (question["high"] - question["low"]) / 2
+        return float(half**2 * max(0.0, 4 / tolerated - 1))
+    entries, held = question["dimension"], question["sparsity"]
+    if question.get("goal") == "frequency":
+        return _apart_among(tolerated, entries, held)
+    return float(max(0.0, 4 * held * entries / tolerated - held))
+
+
+def _apart_among(tolerated: float, entries: int, held: int) -> float:
+    """Return the floor of how often entries are held, if no two inputs are further apart."""
+    return max(0.0, held * (1 - held / entries) * (2 * (entries - 1) / tolerated - 1))
+
+
+def least_move_error(task: Task, devices: int) -> float | None:
+    """Return the least RMSE of a period's mean move under a promise about shuffled reports.
+
+    A stream of moves is one sparse vector, so that this is the floor of vectors, on average over
+    all periods and items. It is None for tasks without such a promise, and for all other streams,
+    of which no floor is known.
+    """
+    required = requirement(task.plain())
+    if required is None or task.stream != "flat":
+        return None
+    honest, _ = required.crowd.honest(required.delta)
+    entries = task.periods * task.values.width
+    question = {"dimension": entries, "sparsity": task.design["changes"]}
+    total = least_shuffled_error(required.epsilon, required.delta, honest, **question)
+    return float((total / entries / devices) ** 0.5)
