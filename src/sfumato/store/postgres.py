@@ -274,9 +274,10 @@ def _name(dsn: str) -> str:
 
 
 def _short(error: Exception) -> str:
-    """Return the first line of an error that says something, without what the client sent."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[-1] if lines else type(error).__name__).rstrip(".")[:160]
+    """Return the last line of an error that says something, which is not what the client sent."""
+    lines = [line.strip().rstrip(".") for line in str(error).splitlines()]
+    causes = [line for line in lines if line and not line.endswith("?")]  # hints are questions
+    return (causes[-1] if causes else type(error).__name__)[:160]
 
 
 def _number(task_id: bytes, period: int) -> int:
