@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.service.fleets import LISTENING, Fleet
+from tests.service.fleets import LISTENING, Fleet, batch
 
 from sfumato.errors import SfumatoError
 from sfumato.service import Collector
+from sfumato.service.assembly import ServicePlan
 from sfumato.service.first_door import Upload
 from sfumato.service.intake import Busy, Intake
 from sfumato.service.metrics import CollectorMetrics
 from sfumato.service.writer import Writer
-from sfumato.store import SQLiteStore
+from sfumato.store import Full, SQLiteStore
 
 
 def test_a_task_that_others_have_filled_takes_a_single_report(tmp_path: Path) -> None:
@@ -42,6 +44,21 @@ def test_a_task_that_others_have_filled_takes_a_single_report(tmp_path: Path) ->
         writer.stop()
 
     asyncio.run(scene())
+
+
+def test_a_task_with_all_ids_that_an_operator_allows_stops_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    plan = ServicePlan(str(path), "http://here", most_ids=20)
+    collector = plan.service(SQLiteStore(path)).collector
+    collector.clock = lambda: 1_000_011.0
+    full = collector.publish(LISTENING, 1_000_000)
+    other = collector.publish(replace(LISTENING, title="Another"), 1_000_000)
+    messages = Fleet(full, 200).messages(["home"] * 200)
+    assert collector.take(full, batch(full, messages[:20])).accepted == 20
+    with pytest.raises(Full, match="up to 20 are possible until a period closes"):
+        collector.take(full, batch(full, messages[20:21]))
+    assert collector.take(other, Fleet(other, 40).body(["home"] * 40)).accepted
+    collector.store.close()
 
 
 @pytest.mark.parametrize("door", ["first", "second"])

@@ -10,6 +10,7 @@ from sfumato.service.collector import Collector
 from sfumato.service.crew import Crew
 from sfumato.store.key_wrapping import KeyWrapping
 from sfumato.store.report_tables import ReportTables
+from sfumato.store.seen_ids import MOST
 
 __all__ = ["ServicePlan"]
 
@@ -30,6 +31,8 @@ class ServicePlan:
         Addresses or networks of the proxies that are believed when they say for whom they ask.
     key_secret_file
         A file with the secret that wraps the private keys of tasks, if there is one.
+    most_ids
+        The largest number of ids of open periods that a process has in memory for one task.
 
     """
 
@@ -38,6 +41,7 @@ class ServicePlan:
     rate: float = 0.0
     proxies: tuple[str, ...] = ()
     key_secret_file: str | None = None
+    most_ids: int = MOST
 
     @property
     def wrapping(self) -> KeyWrapping:
@@ -46,7 +50,7 @@ class ServicePlan:
 
     def service(self, opened: ReportTables, crew: Crew | None = None) -> Service:
         """Return the service of an open store."""
-        collector = Collector(opened, self.base, wrapping=self.wrapping)
+        collector = Collector(opened, self.base, most_ids=self.most_ids, wrapping=self.wrapping)
         return Service(
             collector, rate=self.rate, proxies=self.proxies, store_file=opened.file, crew=crew
         )
