@@ -22,7 +22,7 @@ from sfumato.mechanisms.central import DiscreteLaplace
 from sfumato.streams import registry
 from sfumato.wire import fields
 from sfumato.wire.fields import Problem
-from sfumato.wire.task import MOST_PERIODS, RUNNING, SHARED, Task, located, text_of
+from sfumato.wire.task import COUNTED, MOST_PERIODS, RUNNING, SHARED, Task, located, text_of
 from sfumato.wire.values import TaskValues
 
 __all__ = [
@@ -226,7 +226,13 @@ def _designed(task: Task, own: Mapping[str, Any]) -> Task:
     """Return a task with its stream's own fields, checked by the stream."""
     kind = registry.find(task.stream)
     fields.refuse_unknown(own, _own(kind), (), f"the stream {task.stream!r} has")
-    return replace(task, design=kind.fields({**task.shared(), **own}))
+    designed = replace(task, design=kind.fields({**task.shared(), **own}))
+    if task.enrolment == COUNTED:
+        try:
+            kind.refuse_enrolment(designed.plain())
+        except ConfigurationError as error:
+            raise Problem(("enrolment",), str(error)) from None
+    return designed
 
 
 def _own(kind: type[Stream]) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ def test_what_is_usual_is_left_out() -> None:
     [
         ('endpoint = "here"', "endpoint is 'here'; an address with https:// is expected."),
         ("shuffler = 3", "shuffler is 3; an address with https:// is expected."),
-        ('enrolment = "opne"', "enrolment is 'opne'; open or credentials is expected (did you"),
+        ('enrolment = "opne"', "enrolment is 'opne'; open, counted or credentials is expected"),
         ('renew = "often"', "renew is 'often'; a whole number of seconds, minutes,"),
         ('renew = "5 seconds"', "renew is 5 seconds; at least a period, 3600 seconds, is expec"),
         ('counts = "me"', "counts is 'me'; collector or engine is expected."),

@@ -22,11 +22,23 @@ from sfumato.core.guarantee import Guarantee
 from sfumato.core.intervals import z_score
 from sfumato.errors import MismatchError
 
-__all__ = ["ONLINE", "Decoded", "Decoding", "ReleasedPeriods"]
+__all__ = ["ONLINE", "Decoded", "Decoding", "ReleasedPeriods", "over_whom"]
 
 
 ONLINE: Final = "online"
 CORRELATED: Final = "online, sums by the largest possible error"
+
+
+def over_whom(enrolled: int) -> str:
+    """Return over whom means are, in words, if devices have said that they take part.
+
+    Examples
+    --------
+    >>> over_whom(1200)
+    'over 1,200 enrolled devices'
+
+    """
+    return f"over {enrolled:,} enrolled device{'' if enrolled == 1 else 's'}"
 
 
 class Decoding(NamedTuple):
@@ -86,6 +98,11 @@ class Decoded(ABC):
 
     def prepare(self, decoders: Collection[str]) -> None:  # noqa: B027 -- most have nothing to do
         """Compute what answers by some decoders need, so that the first question need not wait."""
+
+    def over(self, as_of: int) -> str:
+        """Return over whom means are, in words; empty if they are over those that report."""
+        del as_of
+        return ""
 
     def check(self, decoder: str) -> None:
         """Raise ConfigurationError unless the stream has a decoder of this name."""

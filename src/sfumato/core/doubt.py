@@ -37,6 +37,8 @@ class Doubt:
         out, on the same side; 0 for an entry that is not out at all.
     what
         What the values are, as the beginning of a sentence.
+    about
+        What the values are of, if not of the stream's entries.
 
     """
 
@@ -45,6 +47,7 @@ class Doubt:
     high: float
     logs: Floats
     what: str = "what reports say"
+    about: str = ""
 
     @classmethod
     def of_supports(cls, counts: Ints, n: int, p: float, q: float) -> Self:

@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any, ClassVar, Self
 
 from sfumato.core.outlook import Outlook
+from sfumato.errors import ConfigurationError
 
 __all__ = ["StreamDesign"]
 
@@ -27,6 +28,25 @@ class StreamDesign(ABC):
     """Whether a plan can use prior knowledge of people's streams (a pilot)."""
     outlook_class: ClassVar[type[Outlook]] = Outlook
     """The class that predicts how a task of this stream can be run, and how well."""
+
+    enrols: bool = False
+    """Whether devices say once that they take part, so that means are over those who have."""
+
+    @classmethod
+    def refuse_enrolment(cls, task: Mapping[str, Any]) -> None:
+        """Raise ConfigurationError unless the devices of a task can say that they take part.
+
+        Parameters
+        ----------
+        task
+            The fields of the task, checked and as plain data.
+
+        """
+        del task
+        raise ConfigurationError(
+            f"enrolment is 'counted' for the stream {cls.name!r}; its means are over the devices "
+            "that answer, so that it is left out."
+        )
 
     @abstractmethod
     def plain(self) -> dict[str, Any]:

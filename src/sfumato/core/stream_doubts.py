@@ -19,7 +19,8 @@ class StreamDoubts(StreamDesign):
         Parameters
         ----------
         place, tally
-            The place of some reports, and their tally.
+            The place of some reports, and their tally. In the place of enrolments, it is the number
+            of all devices that have enrolled by then, and as its sum the number of reports.
         ask
             The question that they answer, if devices are asked.
 

@@ -15,7 +15,7 @@ from sfumato.arrays import Ints
 from sfumato.core.exact import is_whole_number
 from sfumato.errors import MismatchError
 
-__all__ = ["Place", "Tallies", "Tally"]
+__all__ = ["ENROLMENT", "Place", "Tallies", "Tally"]
 
 VERSION: Final = 1
 MAGIC: Final = b"SFT1"
@@ -25,6 +25,8 @@ _PLACE: Final = struct.Struct("<HIH")
 
 ALONE: Final = 0
 """The span of a report about one period alone."""
+ENROLMENT: Final = 0xFFFF
+"""The span of what a device says once: that it takes part from a period on."""
 
 
 class Place(NamedTuple):
@@ -36,7 +38,7 @@ class Place(NamedTuple):
     ----------
     span
         How many periods a difference looks back; 0 for a report about one period alone, which is a
-        snapshot or an answer.
+        snapshot or an answer; `ENROLMENT` for a device that says that it takes part.
     period
         The period that the report is about.
     part

@@ -9,6 +9,7 @@ from sfumato.device.journal import Joined, Journal
 from sfumato.device.keys import Chain, Root
 from sfumato.device.limits import Limits
 from sfumato.device.parts import Parts, part_of
+from sfumato.device.taking_part import say_so
 from sfumato.errors import SfumatoError
 from sfumato.randomness import Source
 from sfumato.wire.published import Published
@@ -50,7 +51,7 @@ def ledger(journal: Journal, limits: Limits) -> Ledger:
 def enrol(
     journal: Journal, parts: Parts, limits: Limits, published: Published, tier: int, now: float
 ) -> None:
-    """Join a task that was not joined before, in one transaction."""
+    """Join a task that was not joined before, in one transaction, and say so if it asks for it."""
     task_id = published.task_id
     part = part_of(published)
     guarantee = part.stream.offer(tier)
@@ -71,6 +72,7 @@ def enrol(
             journal.pay(task_id, units(guarantee.epsilon), title, int(now), promise)
         journal.add(Joined(task_id, published.encode(), machine.save(), ids, chain.key, None))
     parts.built[task_id] = part
+    say_so(journal, part, ids, now)
 
 
 def _mixed(published: Published) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from sfumato.core.tally import ENROLMENT
 from sfumato.device.clock import DeviceClock
 from sfumato.device.errands import Errand, Flushed
 from sfumato.device.journal import Journal, Waiting
@@ -108,13 +109,16 @@ class Exchanges:
         return self._send_all(errand, part, waiting)
 
     def _may_leave(self, part: Part, report: Waiting) -> bool:
-        """Return whether a report may be sent now, if reports of its task are shuffled.
+        """Return whether a report may be sent now.
 
-        It leaves at a random moment of the grace after its period, so that those who see when
-        devices send cannot tell them apart by their habits. The moment does not follow from the
-        report's id, which the collector sees.
+        What says that the device takes part waits for the period that it is about. If reports are
+        shuffled, one leaves at a random moment of the grace after its period, so that those who see
+        when devices send cannot tell them apart by their habits. The moment does not follow from
+        the report's id, which the collector sees.
         """
         spec = part.published.spec
+        if report.round == ENROLMENT:
+            return self._clock.now >= part.begins(report.period)
         if part.published.shuffle is None:
             return True
         drawn = self._moments.setdefault(

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sfumato.claims import Claim
+from sfumato.core.tally import ENROLMENT
 from sfumato.device.journal_schema import CELLS, SCHEMA, SETTINGS, STEPS, TABLES
 from sfumato.device.keys import FORMAT, Chain
 from sfumato.errors import InputError, MismatchError
@@ -55,7 +56,8 @@ class Waiting:
     Parameters
     ----------
     period, round
-        The period of the report, and the question of that period which it answers.
+        The period of the report, and the question of that period which it answers; `ENROLMENT` if
+        it says that the device takes part.
     key_id
         The number of the key that it is sealed to; 0 if it is not sealed.
     body
@@ -325,8 +327,13 @@ class Journal:
 
     def outcomes(self, task_id: bytes) -> list[tuple[int, str | None, int | None]]:
         """Return the period, outcome and time of each report."""
-        rest = "WHERE task_id = ? ORDER BY period, round"
-        return self._read("reports", "period, outcome, at", rest, task_id)
+        rest = "WHERE task_id = ? AND round <> ? ORDER BY period, round"
+        return self._read("reports", "period, outcome, at", rest, task_id, ENROLMENT)
+
+    def said(self, task_id: bytes) -> list[tuple[int, str | None, int | None]]:
+        """Return the same of each message that says that the device takes part."""
+        rest = "WHERE task_id = ? AND round = ? ORDER BY period"
+        return self._read("reports", "period, outcome, at", rest, task_id, ENROLMENT)
 
     def fates(self, task_id: bytes) -> Counter[tuple[int, str | None, int | None]]:
         """Return how many reports of each period had each outcome at each time, in order."""

@@ -13,6 +13,7 @@ from sfumato.device.errands import Errand, Flushed
 from sfumato.device.journal import Joined, Journal
 from sfumato.device.journal_values import plain_value
 from sfumato.device.parts import Parts
+from sfumato.device.taking_part import part_since
 from sfumato.device.transport import Unreachable
 from sfumato.errors import SfumatoError
 
@@ -101,7 +102,7 @@ class Living:
             chain = chain.after(unsure)
             missed = (later[period] for period in sorted(later) if period <= machine.period)
             value = [value, *missed][-1] if part.stream.lasts else None
-        news = value
+        news, since = value, part_since(self.journal, part)
         while machine.period < last and time.monotonic() < end:
             reports = []
             for period in range(machine.period + 1, min(last, machine.period + TOGETHER) + 1):
@@ -112,7 +113,7 @@ class Living:
                 news = None  # an unchanged value is no news
                 if not part.stream.lasts:
                     value = None
-                if message is not None:
+                if message is not None and period >= since:
                     reports.append(part.report(joined.ids, message))
                     reports += [
                         part.report(joined.ids, each, number)

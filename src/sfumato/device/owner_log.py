@@ -49,6 +49,9 @@ def lines_of(journal: Journal, parts: Parts) -> Iterator[str]:
         yield f"  {_revealed(paid / UNITS)}"
         if task_id in parts.built and task_id in joined:
             yield from (f"  {line}" for line in _explained(joined[task_id], parts, paid / UNITS))
+        for period, outcome, sent_at in journal.said(task_id):
+            fate = _fate(outcome, sent_at)
+            yield f"  One message that it takes part from period {period} on {fate}."
         chaff = task_id in joined and _has_chaff(joined[task_id])
         for (period, outcome, sent_at), number in journal.fates(task_id).items():
             if chaff:  # whether the real one is among them is not told: a log may be seen

@@ -76,6 +76,15 @@ class Part:
         """The time, in seconds, in which reports of a period are taken after its end."""
         return float(self.published.spec.get("grace", 0.0))
 
+    def begins(self, period: int) -> float:
+        """Return the time at which a period begins, in seconds since 1970."""
+        spec = self.published.spec
+        return float(spec["start"] + (period - 1) * spec["period_seconds"])
+
+    def is_open(self, period: int, now: float) -> bool:
+        """Return whether a period that has ended surely takes reports: half its grace is left."""
+        return now <= self.begins(period + 1) + self.grace / 2
+
     def is_light(self, behind: int) -> bool:
         """Return whether ``behind`` periods can be processed while an app waits."""
         return behind <= FEW_PERIODS and self.stream.work <= FEW_ITEMS

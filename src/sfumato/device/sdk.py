@@ -24,6 +24,7 @@ from sfumato.device.limits import Limits
 from sfumato.device.living import Living
 from sfumato.device.owner_log import lines_of
 from sfumato.device.parts import Parts
+from sfumato.device.taking_part import say_so
 from sfumato.device.transport import Http, Transport, Unreachable
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.randomness import Source, secure
@@ -184,12 +185,20 @@ class Device:
     def _run(self, errand: Errand) -> Flushed:
         """Do all that is due for one task; any error becomes a sentence in the result."""
         total = Flushed()
-        for step in (self._living.catch_up, self._exchanges.interview, self._exchanges.upload):
+        steps = (self._living.catch_up, self._say_so, self._exchanges.interview)
+        for step in (*steps, self._exchanges.upload):
             try:
                 total += step(errand)
             except Exception as error:  # noqa: BLE001 -- one task's trouble is no other's
                 total += errand.trouble(error)
         return total
+
+    def _say_so(self, errand: Errand) -> Flushed:
+        """Say that the device takes part, if the task asks for it and it was not heard so far."""
+        part = self.parts[errand.task_id]
+        if part.stream.enrols and not part.was_ended(self.now):
+            say_so(self.journal, part, self.journal.task(errand.task_id).ids, self.now)
+        return Flushed()
 
     def leave(self, task: str | None = None) -> None:
         """Leave a task and erase everything about it; what was spent stays spent."""

@@ -310,10 +310,12 @@ class History:
         values = projected(decoding.estimate.values, self.stream.wholes, projection, total)
         return decoding._replace(estimate=decoding.estimate.moved(values))
 
-    @staticmethod
-    def _told(question: str, decoding: Decoding, answers: Answers, quantity: Quantity) -> Answers:
+    def _told(
+        self, question: str, decoding: Decoding, answers: Answers, quantity: Quantity
+    ) -> Answers:
         """Return answers with their question, quantity, method and date filled in."""
-        method = ", ".join(filter(None, (decoding.method, answers.method)))
+        over = self.decoded.over(decoding.as_of)
+        method = ", ".join(filter(None, (decoding.method, answers.method, over)))
         return replace(
             answers, question=question, quantity=quantity, method=method, as_of=decoding.as_of
         )

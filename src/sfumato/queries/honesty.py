@@ -21,10 +21,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from sfumato.core.domain import Label
 from sfumato.core.doubt import Doubt
 from sfumato.core.stream import Ask, Place, Stream
-from sfumato.core.tally import Tally
+from sfumato.core.tally import ENROLMENT, Tally
 
 __all__ = ["CHANCE", "Honesty", "Suspicion"]
 
@@ -102,6 +104,7 @@ class Honesty:
     def __init__(self, stream: Stream, periods: int) -> None:
         self._stream, self._periods = stream, periods
         self._total: dict[tuple[int, int], Tally] = {}
+        self._enrolled = 0
 
     def judged(
         self, period: int, tallies: Mapping[Any, Tally], asked: Mapping[Place, Ask] | None = None
@@ -119,6 +122,8 @@ class Honesty:
 
         """
         tests = list(self._tests(tallies, asked or {}))
+        if self._stream.enrols:
+            tests += self._crowd(period, tallies)
         many = sum(2 * doubt.logs.size for _, doubt in tests)
         if not many:
             return ()
@@ -139,7 +144,7 @@ class Honesty:
         """Yield the first period whose reports are judged, and the doubt, of each test."""
         for key, tally in tallies.items():
             place = Place(*key)
-            if not tally.n:
+            if not tally.n or place.span == ENROLMENT:
                 continue
             if (doubt := self._stream.doubt(place, tally, asked.get(place))) is not None:
                 yield place.period, doubt
@@ -151,6 +156,17 @@ class Honesty:
                 if before is not None and together is not None:
                     yield 1, together
 
+    def _crowd(self, period: int, tallies: Mapping[Any, Tally]) -> Iterator[tuple[int, Doubt]]:
+        """Yield the doubt about the number of reports, of which only enrolled devices send any."""
+        reports = sum(tally.n for key, tally in tallies.items() if key[0] != ENROLMENT)
+        self._enrolled += sum(tally.n for tally in tallies.values()) - reports
+        crowd = Tally(self._enrolled, np.array([reports]))
+        doubt = self._stream.doubt(Place(ENROLMENT, period), crowd)
+        if reports and doubt is not None:
+            yield period, doubt
+
     def _label(self, doubt: Doubt, entry: int) -> Label | None:
         labels = self._stream.labels
+        if doubt.about:
+            return doubt.about
         return labels[entry] if doubt.logs.size == len(labels) else None

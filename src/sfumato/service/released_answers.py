@@ -55,7 +55,13 @@ def _mean(running: RunningTask, period: int) -> Answers | None:
     if release.ends is None or not np.isfinite(release.values).any():
         return None
     noun = running.protocol.quantity.noun
-    return replace(answers(running, release), question=f"{noun} in period {period}", method=ONLINE)
+    question, method = f"{noun} in period {period}", _method(running, period)
+    return replace(answers(running, release), question=question, method=method)
+
+
+def _method(running: RunningTask, period: int) -> str:
+    """Return how releases up to a period were computed, and over whom, in words."""
+    return ", ".join(filter(None, (ONLINE, running.over(period))))
 
 
 def _curve(running: RunningTask, item: Label | None) -> Answers | None:
@@ -87,7 +93,7 @@ def _curve(running: RunningTask, item: Label | None) -> Answers | None:
         quantity,
         "period",
         question=f"{quantity.noun}{single} in each period",
-        method=ONLINE,
+        method=_method(running, periods[-1]),
         as_of=periods[-1],
         beside={"item": tuple(label for label in chosen for _ in periods)} if whole else {},
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato.accounting.shuffle import Requirement
 from sfumato.arrays import Array, Bools, Ints
-from sfumato.core.decoded import ONLINE
+from sfumato.core.decoded import ONLINE, over_whom
 from sfumato.errors import MismatchError
 from sfumato.queries.history import History
 from sfumato.queries.honesty import Suspicion
@@ -384,6 +384,10 @@ class RunningTask:
         """Return what honest devices would not have sent, by closed period."""
         judged = enumerate(self.driver.suspicions[: self.closed], 1)
         return {period: odd for period, odd in judged if odd}
+
+    def over(self, period: int) -> str:
+        """Return over whom means of a closed period are, in words; empty if over who reports."""
+        return over_whom(self.driver.enrolled[period - 1]) if self.protocol.enrols else ""
 
     def incomplete(self) -> list[int]:
         """Return the closed periods that may lack reports, as the store was put in place anew."""

@@ -14,6 +14,7 @@ import numpy as np
 from sfumato.arrays import Floats
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.stream import Ask, Curator, Place, Stream, Timestep
+from sfumato.core.tally import ENROLMENT
 from sfumato.errors import MismatchError
 from sfumato.queries.honesty import Honesty, Suspicion
 from sfumato.store import Release, Store
@@ -71,6 +72,8 @@ class Driver:
         """All questions so far, by the place of their answers."""
         self.ends: list[tuple[Floats, Floats]] = []
         """The two ends of the intervals of each closed period."""
+        self.enrolled: list[int] = []
+        """The number of devices that have said by each closed period that they take part."""
         self.suspicions: list[tuple[Suspicion, ...]] = []
         """What honest devices would not have sent of each closed period."""
         self.restore(closed)
@@ -78,7 +81,7 @@ class Driver:
     def restore(self, closed: int) -> None:
         """Lead a new curator to the round that is open after ``closed`` closed periods."""
         self._curator: Curator = self._stream.curator()
-        self.ends, self.suspicions = [], []
+        self.ends, self.suspicions, self.enrolled = [], [], []
         self._honesty = Honesty(self._stream, self._periods)
         self._begin(1)
         self.follow(closed)
@@ -131,6 +134,8 @@ class Driver:
         self._opened()
         if estimate is not None:
             self.suspicions.append(self._honesty.judged(self.period, tallies, self.asked))
+            joined = sum(each.n for place, each in tallies.items() if place.span == ENROLMENT)
+            self.enrolled.append(sum(self.enrolled[-1:]) + joined)
         if estimate is None or tallies or not self._silent_if_short:
             return estimate
         unknown = np.full(len(estimate.values), np.nan)

@@ -247,6 +247,11 @@ class TaskSubject(PageSubject):
                 f"The collector was brought back from a backup: periods {spans} may lack reports "
                 "that were sent, and their numbers are of those that are there."
             )
+        if running.protocol.enrols and running.closed:
+            mixed.append(
+                f"Means are {running.over(running.closed)}: those that have said once that they "
+                "take part. Those whose reports are missing are taken to be like the others."
+            )
         how = "sealed on the device and opened" if running.keys else "read"
         who = "this collector" if running.opens else "the task's engine"
         return (

@@ -9,7 +9,7 @@ from sfumato.errors import ConfigurationError
 from sfumato.streams.amplification import fewest_sent, requirement
 from sfumato.wire.reports import LARGEST_MIXED, MOST_REPORTS, Layout
 from sfumato.wire.sealing import OVERHEAD
-from sfumato.wire.task import Task
+from sfumato.wire.task import COUNTED, Task
 
 __all__ = ["mixer_of", "refuse_asking", "refuse_unkept", "refuse_unmixable"]
 
@@ -21,7 +21,7 @@ def refuse_unkept(task: Task, *, sealed: bool) -> None:
             f"shuffler is {task.shuffler!r}; this collector does not work with one that a task "
             "names, so leave it out and write where devices send as the endpoint."
         )
-    if task.enrolment is not None:
+    if task.enrolment not in (None, COUNTED):
         raise ConfigurationError(
             f"enrolment is {task.enrolment!r}; anybody may take part in the tasks of this "
             "collector, so leave it out."

@@ -245,7 +245,14 @@ class Store(ABC):
 
     @abstractmethod
     def participation(self, task_id: bytes) -> dict[int, int]:
-        """Return the number of reports of each period, copies included until it settles."""
+        """Return the number of reports of each period, copies included until it settles.
+
+        What says that a device takes part is no report.
+        """
+
+    @abstractmethod
+    def enrolled(self, task_id: bytes) -> dict[int, int]:
+        """Return how many devices have said that they take part from each period on."""
 
     # ---- closing -----------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from sfumato.arrays import Bools
-from sfumato.core.tally import Place, Tallies, Tally
+from sfumato.core.tally import ENROLMENT, Place, Tallies, Tally
 from sfumato.errors import MismatchError
 from sfumato.randomness import Source, secure
 from sfumato.store.id_set import ID_BYTES
@@ -199,9 +199,18 @@ class ReportTables(TaskTables):
     def participation(self, task_id: bytes) -> dict[int, int]:
         """Return the number of reports of each period, copies included until it settles."""
         query = (
-            "SELECT period, CAST(sum(n) AS BIGINT) FROM tallies WHERE task_id = ? GROUP BY period"
+            "SELECT period, CAST(sum(n) AS BIGINT) FROM tallies "
+            "WHERE task_id = ? AND span <> ? GROUP BY period"
         )
-        return dict(self._counts(query, task_id))
+        return dict(self._counts(query, task_id, ENROLMENT))
+
+    def enrolled(self, task_id: bytes) -> dict[int, int]:
+        """Return how many devices have said that they take part from each period on."""
+        query = (
+            "SELECT period, CAST(sum(n) AS BIGINT) FROM tallies "
+            "WHERE task_id = ? AND span = ? GROUP BY period"
+        )
+        return dict(self._counts(query, task_id, ENROLMENT))
 
     # ---- closing -----------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from sfumato.wire.reading import read_toml
 from sfumato.wire.values import TaskValues
 
 __all__ = [
+    "COUNTED",
     "FOR_EVER",
     "MOST_ENTRIES",
     "MOST_PEOPLE",
@@ -52,7 +53,9 @@ SHARED: Final[Mapping[str, str]] = {
 """The fields that every task file has, each with what is expected, in words."""
 RUNNING: Final = ("endpoint", "shuffler", "enrolment", "renew", "counts", "keep")
 """The optional fields of any task that say how it is run."""
-ENROLMENTS: Final = ("open", "credentials")
+ENROLMENTS: Final = ("open", "counted", "credentials")
+COUNTED: Final = "counted"
+"""What `enrolment` says if each device says once that it takes part."""
 COUNTS: Final = ("collector", "engine")
 FOR_EVER: Final = "for ever"
 """What `keep` says if contents are never erased; so it is with specs that say nothing of it."""
@@ -84,7 +87,8 @@ class Task:
     shuffler
         The address of the shuffler; None if there is none.
     enrolment
-        Who may take part: anybody (``open``, stored as None), or devices with ``credentials``.
+        Who may take part: anybody (``open``, stored as None), anybody who says so once, so that
+        means are over those who have (``counted``), or devices with ``credentials``.
     renew
         After how many seconds the collector's key is renewed; None if only on request.
     counts

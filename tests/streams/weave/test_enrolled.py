@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.stats import binom
 
-from sfumato.core.stream import replay
-from sfumato.core.tally import Tallies, Tally
+from sfumato.core.stream import Due, replay
+from sfumato.core.tally import ENROLMENT, Place, Tallies, Tally
 from sfumato.errors import ConfigurationError
 from sfumato.queries import History
+from sfumato.queries.honesty import Honesty
 from sfumato.randomness import seeded
-from sfumato.streams.kinds import Binary, Items
+from sfumato.simulation import Recorded
+from sfumato.streams.kinds import Binary, Category, Items
 from sfumato.streams.weave import Weave
 from sfumato.streams.weave.curve import Curve, Reports
+from sfumato.streams.weave.enrolled import doubt_of_crowd, due_share, told_apart
 from sfumato.streams.weave.weave_curator import WeaveCurator
 from sfumato.streams.weave.weave_fleet import collect
 
@@ -144,3 +149,83 @@ def test_all_there_from_the_first_period_on_is_as_if_nothing_was_said() -> None:
 def test_devices_only_join(enrolled: list[int]) -> None:
     with pytest.raises(ConfigurationError, match="never fewer than before, are expected"):
         Reports(DESIGNS[0], received(DESIGNS[0], 1), enrolled)
+
+
+# ---- what devices say themselves -----------------------------------------------------------------
+
+
+def said(tallies: Tallies[Any]) -> Tallies[Any]:
+    """Return tallies with what devices say when they join."""
+    joined = {Place(ENROLMENT, period): Tally(n, np.array([n])) for period, n in JOINING.items()}
+    return Tallies({**tallies, **joined})
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: f"{design.spans}")
+def test_what_devices_say_counts_as_if_it_were_told(design: Weave) -> None:
+    saying, tallies = replace(design, enrols=True), received(design, 4)
+    reports = Reports(saying, said(tallies))
+    assert reports.enrolled == ENROLLED
+    told = Reports(design, tallies, ENROLLED)
+    for ours, theirs in ((reports.online(), told.online()), (reports.smoothed(), told.smoothed())):
+        assert ours.values.tobytes() == theirs.values.tobytes()
+        assert ours.variances().tobytes() == theirs.variances().tobytes()
+        assert ours.n == theirs.n == sum(tally.n for tally in tallies.values())
+    releases, expected = (
+        replay(
+            curator,
+            [Tallies({k: t for k, t in all_.items() if k[1] == p}) for p in range(1, PERIODS + 1)],
+        )
+        for curator, all_ in (
+            (saying.curator(), said(tallies)),
+            (WeaveCurator(design, ENROLLED), tallies),
+        )
+    )
+    for release, right_one in zip(releases, expected, strict=True):
+        assert release.values.tobytes() == right_one.values.tobytes()
+        assert release.n == right_one.n
+
+
+def test_a_simulated_crowd_says_that_it_is_there() -> None:
+    design = replace(DESIGNS[1], enrols=True)
+    streams = np.ones((500, PERIODS), dtype=np.int64)
+    fleet = design.fleet(Recorded(streams, kind=design.values), seeded(3))
+    counts = {p: told_apart(fleet.answer(p, Due(p)))[1] for p in range(1, PERIODS + 1)}
+    assert counts == {1: {1: 500}, **{p: {} for p in range(2, PERIODS + 1)}}
+
+
+@pytest.mark.parametrize("enrolled", [{}, {1: 1}, {5: 3000}, {1: 10**9}])
+def test_wrong_enrolments_leave_finite_answers(enrolled: dict[int, int]) -> None:
+    design, tallies = replace(DESIGNS[1], enrols=True), received(DESIGNS[1], 5)
+    wrong = {Place(ENROLMENT, period): Tally(n, np.array([n])) for period, n in enrolled.items()}
+    curve = Reports(design, Tallies({**tallies, **wrong})).online()
+    assert np.isfinite(curve.values).all()
+    assert (curve.variances() > 0).all()
+    low, high = curve.interval()
+    assert (low < high).all()
+
+
+def test_more_reports_than_enrolled_devices_send_are_flagged_and_others_are_not() -> None:
+    design = replace(DESIGNS[1], enrols=True)
+    rng = np.random.default_rng(6)
+    for period in range(1, PERIODS + 1):
+        share = due_share(design, period)
+        # Chernoff's bound is above the tail itself, whatever the number of reports.
+        for n in (1, 50, 1000):
+            for reports in [*rng.binomial(n, share, 20).tolist(), n]:
+                crowd = Tally(n, np.array([reports]))
+                log = float(doubt_of_crowd(crowd, share).logs[0])
+                assert log >= binom.logsf(reports - 1, n, share) - 1e-9
+        assert doubt_of_crowd(Tally(100, np.array([101])), share).logs[0] < -2000
+    honesty = Honesty(design, PERIODS)
+    reports = {Place(1, 1): Tally(900, np.array([100, 0]).reshape(2, 1))}
+    joined = {Place(ENROLMENT, 1): Tally(1000, np.array([1000]))}
+    (odd,) = [o for o in honesty.judged(1, {**reports, **joined}) if o.label == "devices"]
+    assert odd.value > 1500 > odd.high == 1000.0
+    later = {Place(1, 2): Tally(300, np.array([10, 0]).reshape(2, 1))}
+    assert not [o for o in honesty.judged(2, later) if o.label == "devices"]
+
+
+def test_categories_without_an_empty_value_cannot_be_counted() -> None:
+    with pytest.raises(ConfigurationError, match="optional = true"):
+        replace(Weave.best(Category(3), 8, 4, 1.0), enrols=True)
+    assert replace(Weave.best(Category(3, optional=True), 8, 4, 1.0), enrols=True).enrols

@@ -18,6 +18,7 @@ from sfumato.errors import ConfigurationError
 from sfumato.streams.posterior.believed import Believed
 from sfumato.streams.posterior.information import Sightings
 from sfumato.streams.snapshots import Snapshot
+from sfumato.streams.weave.enrolled import enrolled_in, told_apart
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.observations import (
     Observations,
@@ -171,11 +172,11 @@ class Reports:
     tallies
         The tallies, keyed by (span, period, block).
     enrolled
-        The number of devices in each period, if some join late; by default all take part from the
-        first period on. A device that has not joined counts as empty, and differences add up to
-        totals: an edge represents all devices at its end, however many reports have come, and a
-        mean is a total divided by the enrolled devices. The loss of reports must not depend on
-        their contents.
+        The number of devices in each period, if some join late; by default those that have said
+        that they take part or, if devices do not say it, all from the first period on. A device
+        that has not joined counts as empty, and differences add up to totals: an edge represents
+        all devices at its end, however many reports have come, and a mean is a total divided by the
+        enrolled devices. The loss of reports must not depend on their contents.
 
     """
 
@@ -184,15 +185,21 @@ class Reports:
     ) -> None:
         refuse_strangers(protocol, tallies)
         self._protocol = protocol
+        due: list[dict[Any, Tally]] = [{} for _ in range(protocol.periods)]
+        for key, tally in tallies.items():
+            due[key[1] - 1][key] = tally
+        self.enrolled: list[int] | None = None
+        """The number of devices that have said that they take part, if devices say it."""
+        if protocol.enrols and enrolled is None:
+            crowd = enrolled_in(due)
+            enrolled, self.enrolled = crowd.sizes, crowd.enrolled
+        due = [told_apart(parts)[0] for parts in due]
         self._growth = grown(enrolled, protocol.periods)
         self._is_growing = enrolled is not None
         blocks = range(len(protocol.values.blocks))
         self._seen = [observations(protocol, tallies, block) for block in blocks]
-        due: list[dict[Any, Tally]] = [{} for _ in range(protocol.periods)]
-        for key, tally in tallies.items():
-            due[key[1] - 1][key] = tally
-        crowd = Turnout(protocol)
-        self._devices = np.array([crowd.close(parts) for parts in due])
+        turnout = Turnout(protocol)
+        self._devices = np.array([turnout.close(parts) for parts in due])
         if enrolled is not None:
             self._devices = enrolled[0] * self._growth
         self._n = np.cumsum([sum(tally.n for tally in parts.values()) for parts in due])

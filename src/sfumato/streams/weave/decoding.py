@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.arrays import Floats
 from sfumato.core.bounded import bounded
-from sfumato.core.decoded import ONLINE, Decoded, Decoding
+from sfumato.core.decoded import ONLINE, Decoded, Decoding, over_whom
 from sfumato.core.tally import Tallies
 from sfumato.streams.horizon import SMOOTHED
 from sfumato.streams.posterior.believed import (
@@ -84,6 +84,11 @@ class WeaveDecoded(Decoded):
         """The decoders' names: unbiased, with a prior and, for aligned threads, the papers'."""
         named = (ONLINE, SMOOTHED, *decoders_by_prior(self._closed))
         return (*named, *ALIGNED) if self._stream.aligned else named
+
+    def over(self, as_of: int) -> str:
+        """Return over whom means are, in words; empty if devices do not say that they take part."""
+        enrolled = self._reports.enrolled
+        return "" if enrolled is None else over_whom(enrolled[as_of - 1])
 
     def _curve(self, decoder: str) -> Curve:
         """Return the unbiased curve of a decoder."""

@@ -7,7 +7,7 @@ communication.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -22,11 +22,12 @@ from sfumato.core.doubt import Doubt
 from sfumato.core.guarantee import Guarantee
 from sfumato.core.mechanism import Mechanism
 from sfumato.core.stream import Ask, Form, Place, Stream
-from sfumato.core.tally import Tally
+from sfumato.core.tally import ENROLMENT, Tally
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 from sfumato.streams.kinds import Values
 from sfumato.streams.snapshots import Look, Snapshot, chosen
+from sfumato.streams.weave import enrolled
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.mix import Network, Workload, variance
 from sfumato.streams.weave.refusals import refuse_numbers, refuse_spans, refuse_weights
@@ -58,6 +59,7 @@ class WeaveDesign(Stream):
     sized: tuple[Sized, ...] = ()
     looks: tuple[Look, ...] = ()
     weights: Weights = "planned"
+    enrols: bool = False
 
     name: ClassVar[str] = "weave"
 
@@ -70,8 +72,15 @@ class WeaveDesign(Stream):
                 f"looks has {len(self.looks)} entries; {len(self.values.blocks)} are expected."
             )
         refuse_weights(self.weights, aligned=self.aligned)
+        if self.enrols:
+            enrolled.refuse_enrolment(always_there=self.values.always_there, shuffled=False)
         object.__setattr__(self, "spans", tuple(int(span) for span in self.spans))
         object.__setattr__(self, "shares", tuple(float(share) for share in self.shares))
+
+    @classmethod
+    def refuse_enrolment(cls, task: Mapping[str, Any]) -> None:
+        """Raise ConfigurationError unless devices can be empty, and reports are not shuffled."""
+        enrolled.refuse_task(task)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -230,11 +239,12 @@ class WeaveDesign(Stream):
     @property
     def tracks(self) -> tuple[tuple[int, int], ...]:
         """The spans and parts of places: snapshots by block, and differences by span."""
-        return tuple(
+        tracks = tuple(
             (span, part)
             for span in self.spans
             for part in range(len(self.values.blocks) if span == SNAPSHOT else 1)
         )
+        return (*tracks, (ENROLMENT, 0)) if self.enrols else tracks
 
     def form(self, place: Place, ask: Ask | None = None) -> Form | None:
         """Return the form of the snapshots or differences of a place; None if none are due."""
@@ -242,6 +252,8 @@ class WeaveDesign(Stream):
         span, period, part = place
         if (span, part) not in self.tracks or not 1 <= period <= self.periods:
             return None
+        if span == ENROLMENT:
+            return enrolled.FORM
         if span == SNAPSHOT:
             return Form.of(self.snapshots[part].mechanism)
         thread = Thread(span, period % span)
@@ -255,6 +267,8 @@ class WeaveDesign(Stream):
     def doubt(self, place: Place, tally: Tally, ask: Ask | None = None) -> Doubt | None:
         """Return how improbable the reports of a place are if all devices are honest."""
         del ask
+        if place.span == ENROLMENT:
+            return enrolled.doubt_of_crowd(tally, enrolled.due_share(self, place.period))
         if place.span == SNAPSHOT:
             return self.snapshots[place.part].doubt(tally)
         strand = self.strand(Thread(place.span, place.period % place.span))
@@ -330,6 +344,10 @@ class WeaveDesign(Stream):
     def at(self, epsilon: float) -> Self:
         """Return the same stream at another epsilon, with sizes chosen again."""
         return replace(self, epsilon=epsilon, sized=(), looks=())
+
+    def fixed_at(self, epsilon: float) -> Self:
+        """Return the same stream at another epsilon, with the sizes that it has."""
+        return replace(self, epsilon=epsilon)
 
     # ---- the graph of reports -------------------------------------------------------------------
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from sfumato.arrays import Floats, Ints
-from sfumato.core.tally import Tallies, Tally
+from sfumato.core.tally import ENROLMENT, Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.streams.snapshots import Snapshot
+from sfumato.streams.weave.enrolled import SHAPE
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.streams.weave.working import Working
 
@@ -244,6 +245,8 @@ def _shape(protocol: Weave, key: Any, period: int | None) -> tuple[int, ...] | N
     if not (isinstance(key, tuple) and len(key) == 3) or period not in (None, key[1]):
         return None
     span, end, block = key
+    if span == ENROLMENT and protocol.enrols:
+        return SHAPE if 1 <= end <= protocol.periods and block == 0 else None
     if span not in protocol.spans or end not in range(1, protocol.periods + 1):
         return None
     if span == SNAPSHOT:

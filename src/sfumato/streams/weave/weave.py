@@ -37,6 +37,7 @@ from sfumato.streams.weave.weave_curator import WeaveCurator
 from sfumato.streams.weave.weave_device import WeaveDevice
 from sfumato.streams.weave.weave_fleet import WeaveFleet
 from sfumato.streams.weave.working import Weights
+from sfumato.wire.task import COUNTED
 from sfumato.wire.values import TaskValues
 
 __all__ = ["Weave"]
@@ -73,6 +74,8 @@ class Weave(WeaveDesign):
         The variances by which reports are weighted: the ``planned`` ones, which makes estimates
         exactly unbiased, or those ``learnt`` from earlier periods; see
         :mod:`sfumato.streams.weave.working`.
+    enrols
+        Whether devices say once that they take part, so that means are over those who have.
 
     Guarantee
     ---------
@@ -118,6 +121,7 @@ class Weave(WeaveDesign):
         yield cls(Items(2), 2, 2, 2.0, (1, 0), (0.5, 0.5), "concord")
         yield cls(Attributes({"x": 2, "y": 2}), 2, 3, 1.0, (1, 0), (0.5, 0.5))
         yield cls(Category(2), 4, 3, 2.0, (1, 0), (0.5, 0.5), weights="learnt")
+        yield cls(Binary(), 4, 2, 1.0, (1, 0), (0.5, 0.5), enrols=True)
 
     # ---- named configurations -------------------------------------------------------------------
 
@@ -271,6 +275,7 @@ class Weave(WeaveDesign):
             "looks": [list(look) for look in fixed.looks],
             # Left out if planned, as in all tasks that were published before there was a choice.
             **({} if fixed.weights == "planned" else {"weights": fixed.weights}),
+            **({"enrolment": COUNTED} if fixed.enrols else {}),
         }
 
     @classmethod
@@ -289,6 +294,7 @@ class Weave(WeaveDesign):
             sized=tuple(Sized(*each) for each in spec["sized"]),
             looks=tuple((str(name), size, threshold) for name, size, threshold in spec["looks"]),
             weights=spec.get("weights", "planned"),
+            enrols=spec.get("enrolment") == COUNTED,
         )
 
     @classmethod
@@ -316,7 +322,8 @@ class Weave(WeaveDesign):
         """
         required = requirement(task)
         if required is None:
-            return cls._chosen(task, task["epsilon"])
+            chosen = cls._chosen(task, task["epsilon"])
+            return replace(chosen, enrols=task.get("enrolment") == COUNTED)
         if task["protocol"] == "hierarchy":
             return shuffled(cls._chosen(task, task["epsilon"]), required)
         workload: Any = horizon.workload(task["queries"])
@@ -371,10 +378,6 @@ class Weave(WeaveDesign):
         """Return the share of devices for which each entry is 1."""
         del ask
         return np.average([self.values.encode(v) for v in held], axis=0, weights=counts)
-
-    def fixed_at(self, epsilon: float) -> Weave:
-        """Return the same stream at another epsilon, with the sizes that it has."""
-        return replace(self, epsilon=epsilon)
 
     # ---- devices and curator --------------------------------------------------------------------
 

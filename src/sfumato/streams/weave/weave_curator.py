@@ -13,6 +13,7 @@ from sfumato.core.scored import Looks, ScoredEstimate
 from sfumato.core.stream import Curator, Due, Place, Steps
 from sfumato.core.tally import Tallies
 from sfumato.errors import MismatchError
+from sfumato.streams.weave.enrolled import Enrolled, told_apart
 from sfumato.streams.weave.fusion import Growing
 from sfumato.streams.weave.observations import Reader, Turnout, grown, in_range, refuse_strangers
 from sfumato.streams.weave.scoring import Behind, less_sampled, spread_at
@@ -33,7 +34,8 @@ class WeaveCurator(Curator):
         The stream.
     enrolled
         The number of devices in each period, if some join late; see
-        :class:`~sfumato.streams.weave.curve.Reports`. It may grow as periods close.
+        :class:`~sfumato.streams.weave.curve.Reports`. It may grow as periods close. By default it
+        is what devices have said, if they say that they take part.
 
     Examples
     --------
@@ -51,13 +53,14 @@ class WeaveCurator(Curator):
 
     def __init__(self, protocol: Weave, enrolled: Sequence[int] | None = None) -> None:
         self._protocol = protocol
-        self._enrolled = enrolled
+        self._crowd = Enrolled() if protocol.enrols and enrolled is None else None
+        self._enrolled = enrolled if self._crowd is None else self._crowd.sizes
         self._due: dict[int, list[tuple[int, Thread, int]]] = {}
         for index, (thread, _) in enumerate(protocol.threads()):
             for start, end in protocol.edges(thread):
                 self._due.setdefault(end, []).append((start, thread, index))
         self._blocks = [_Block(protocol, index) for index in range(len(protocol.values.blocks))]
-        self._crowd = Turnout(protocol)
+        self._turnout = Turnout(protocol)
         self._closed = 0
         self._n = 0
 
@@ -74,14 +77,17 @@ class WeaveCurator(Curator):
             )
         tallies = yield Due(period)
         refuse_strangers(self._protocol, tallies, period)
+        if self._crowd is not None:
+            self._crowd.close(tallies)
         growth = float(grown(self._enrolled, self._protocol.periods)[period - 1])
         self._closed = period
+        tallies = Tallies(told_apart(tallies)[0])
         self._n += sum(tally.n for tally in tallies.values())
         due = sorted(self._due.get(period, []), key=lambda edge: (edge[1], edge[0]))
         parts = [block.close(period, due, tallies, growth) for block in self._blocks]
         values = np.concatenate([value for value, _ in parts])
         whole = np.concatenate([noise for _, noise in parts])
-        devices = self._crowd.close(tallies)
+        devices = self._turnout.close(tallies)
         if self._enrolled is not None:
             devices = self._enrolled[0] * growth
         noise = less_sampled(whole, spread_at(values), devices)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.arrays import Array, Ints
 from sfumato.core.fleet import Fleet, Population
 from sfumato.core.stream import Question
-from sfumato.core.tally import Place, Tallies, Tally
+from sfumato.core.tally import ENROLMENT, Place, Tallies, Tally
 from sfumato.randomness import Source
 from sfumato.streams.kinds import CHUNK_BYTES
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
@@ -47,6 +47,9 @@ class WeaveFleet(Fleet):
         self._sent: dict[int, dict[Place, Tally]] = {}
         for index, tally in collect(stream, streams, rng).items():
             self._sent.setdefault(index.period, {})[index] = tally
+        if stream.enrols:
+            n = len(streams)
+            self._sent.setdefault(1, {})[Place(ENROLMENT, 1)] = Tally(n, np.array([n]))
 
     def answer(self, period: int, question: Question) -> Tallies[Any]:
         """Return the tallies of all messages of a period."""
