@@ -116,7 +116,8 @@ class _Operation:
         content = {JSON: _ref(self.content)} if is_json else {self.content: TEXT}
         codes = sorted({*self.problems, *[404] * of_task, *[401] * self.secure})
         problem = _content({MEDIA_TYPE: _ref("Problem")})
-        content |= {media: {"type": "string", "format": "binary"} for media in self.forms}
+        file = {"type": "string", "format": "binary"}
+        content |= {media: {"type": "object"} if media == JSON else file for media in self.forms}
         sent = {} if self.body is None else {"required": True} | _content(dict([self.body]))
         if self.example is not None:
             sent["content"][JSON]["example"] = self.example
