@@ -37,6 +37,8 @@ ADVICE: Final = {
     "stale": "their period was closed before they came; start the fleet before the task begins, "
     "take fewer devices, or publish the task with a longer --grace.",
     "too_few": "the shuffler mixed them with too few others to keep the task's promise.",
+    "too_many": "the task counts no more of one period from one address (its cap), and all devices "
+    "of a fleet have the same one.",
     "direct": "the task takes reports only from its shuffler; send them on that way.",
 }
 """What to do about each reason for which a collector refuses reports."""

@@ -33,6 +33,8 @@ FINAL: Final = ("stale", "invalid", "malformed", "unopened", "wrong_task", "unkn
 LOST_KEY: Final = ("unopened", "unknown_key")
 """The reasons for a refusal that another key of the task may mend: a collector that was brought
 back from a backup has lost the keys that came later."""
+CROWDED: Final = "too_many"
+"""The reason for a refusal because others behind the same address have sent enough."""
 EARLY: Final = 0.75
 """The share of the grace in which shuffled reports are sent at a random moment."""
 FIRST_WAIT: Final = 2.0
@@ -166,9 +168,13 @@ class Exchanges:
             self._wait(task_id, waiting[0].tries)
             return errand.trouble(error, len(waiting))
         self._patience.pop(task_id, None)
+        if CROWDED in outcome.refused.values():  # another address, or a later day, may do
+            self._wait(task_id, max(report.tries for report in waiting))
         sent = refused = kept = 0
         unopened: list[tuple[Waiting, str]] = []
         with self._journal.transaction():
+            if CROWDED in outcome.refused.values():
+                self._journal.tried(task_id)
             for index, report in enumerate(waiting):
                 reason = outcome.refused.get(index)
                 if reason is not None and reason not in FINAL:

@@ -139,6 +139,11 @@ class Plan:
                 f"One forged device can move the mean of a period by up to {influence:.2g}, as "
                 f"much as {influence * self.devices:,.0f} honest ones."
             )
+        if self.task.cap is not None:
+            sentences.append(
+                f"No more than {self.task.cap:,} reports of a period count from one address, so "
+                "that who forges more needs more addresses."
+            )
         return sentences
 
     @cached_property

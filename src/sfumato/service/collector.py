@@ -124,7 +124,9 @@ class Collector:
         """Return a task by its id in hexadecimal digits; raise InputError if there is none."""
         return self.desk.running_task(name)
 
-    def admit(self, running: RunningTask, body: bytes, *, mixed: bool = False) -> Upload:
+    def admit(
+        self, running: RunningTask, body: bytes, *, mixed: bool = False, client: str = ""
+    ) -> Upload:
         """Return the upload in these bytes, which is not screened yet; any thread may call this.
 
         Raises ReportError if they are no batch. If the task's reports must be shuffled, only
@@ -132,7 +134,7 @@ class Collector:
         period than the task's promise needs.
         """
         self._second_door.refuse_full(running)
-        return Upload.of(running, body, mixed=mixed)
+        return Upload.of(running, body, mixed=mixed, client=hash(client))
 
     def screen(self, uploads: Sequence[Upload], most: int | None = None) -> list[ScreenedBatch]:
         """Return the valid reports of uploads, or of the next ``most`` reports of each.

@@ -45,12 +45,15 @@ class Upload:
         The batch.
     mixed
         Whether it comes from the shuffler, and has the reports of many devices.
+    client
+        A number that stands for the client that sent it, in this process.
 
     """
 
     running: RunningTask
     batch: Batch
     mixed: bool = False
+    client: int = 0
     receipt: Receipt = field(init=False)
     begun: int = 0
     """The number of its reports that have been screened."""
@@ -64,7 +67,7 @@ class Upload:
         self.receipt = Receipt(key_id=published.key_id, last_period=published.last_period)
 
     @classmethod
-    def of(cls, running: RunningTask, body: bytes, *, mixed: bool = False) -> Self:
+    def of(cls, running: RunningTask, body: bytes, *, mixed: bool = False, client: int = 0) -> Self:
         """Return the upload in these bytes; raise ReportError if they are no batch.
 
         If the task's reports must be shuffled, only shuffled (``mixed``) batches count, and
@@ -73,7 +76,7 @@ class Upload:
         batch = Batch.decode(body, running.layout)
         if mixed:
             _refuse_few(running, batch.reports["period"])
-        return cls(running, batch, mixed)
+        return cls(running, batch, mixed, client)
 
     def __len__(self) -> int:
         return len(self.batch.reports)
@@ -123,6 +126,8 @@ class ScreenedBatch:
         The number of the key that the reports were sealed to.
     receipts
         The receipt of each upload, to be filled in.
+    clients
+        The number of each upload's client.
     owners
         For each report, the index of its upload's receipt.
     places
@@ -139,6 +144,7 @@ class ScreenedBatch:
     running: RunningTask
     key_id: int
     receipts: list[Receipt]
+    clients: list[int]
     owners: Ints
     places: Ints
     ids: Array
@@ -163,7 +169,7 @@ class ScreenedBatch:
         first = parts[0]
         columns = ("owners", "places", "ids", "periods", "contents")
         arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in columns)
-        return cls(first.running, first.key_id, first.receipts, *arrays)
+        return cls(first.running, first.key_id, first.receipts, first.clients, *arrays)
 
 
 def screen(uploads: Sequence[Upload], now: float, most: int | None = None) -> list[ScreenedBatch]:
@@ -240,8 +246,9 @@ def _screened(uploads: Sequence[Upload], now: float, most: int | None) -> Screen
         uploads[owners[row]].receipt.refused.append(reason)
     rows = rows[valid]
     columns = (owners, places, reports["id"], periods, contents)
-    receipts = [upload.receipt for upload in uploads]
-    return ScreenedBatch(running, key_id, receipts, *(column[rows] for column in columns))
+    receipts, clients = zip(*((upload.receipt, upload.client) for upload in uploads), strict=True)
+    chosen = (column[rows] for column in columns)
+    return ScreenedBatch(running, key_id, list(receipts), list(clients), *chosen)
 
 
 def _gathered(

@@ -190,7 +190,8 @@ class Intake:
         """Return what passes of uploads of which one cannot be screened with others."""
         entries: list[ScreenedBatch] = []
         for waiting in joined:
-            fresh = Upload(waiting.upload.running, waiting.upload.batch, waiting.upload.mixed)
+            whole = waiting.upload
+            fresh = Upload(whole.running, whole.batch, whole.mixed, whole.client)
             waiting.upload = fresh
             try:
                 entries += self._collector.screen([fresh])

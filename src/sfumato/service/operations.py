@@ -68,6 +68,7 @@ CAUSES: Final = {
     "wrong_task": "Reports come under the address of another task: look at what devices joined.",
     "direct": "Devices of a shuffled task send here: they must send to its shuffler.",
     "too_few": "The shuffler hands on batches below the promise: raise its batch, not the promise.",
+    "too_many": "More reports of a period come from one client than its task's cap lets count.",
 }
 """What each reason for a refusal hints at."""
 

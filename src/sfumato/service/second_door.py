@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sfumato.arrays import Ints
+from sfumato.service.caps import Caps
 from sfumato.service.first_door import ScreenedBatch
 from sfumato.service.running_task import RunningTask
 from sfumato.store import Filled, SeenIds, Store
@@ -25,6 +28,14 @@ Counts = list[tuple[ScreenedBatch, Ints, Ints]]
 """Uploads that came together, and the indices of their new and of their repeated reports."""
 
 
+@dataclass
+class _Pending:
+    """What is new of a period in a commit: the ids, and how many reports each client has sent."""
+
+    ids: IdSet = field(default_factory=IdSet)
+    senders: Counter[Hashable] = field(default_factory=Counter)
+
+
 class SecondDoor:
     """The counting of reports that have passed the first door.
 
@@ -40,6 +51,7 @@ class SecondDoor:
     def __init__(self, store: Store, most_ids: int) -> None:
         self._store = store
         self._seen = SeenIds(most_ids)
+        self._caps = Caps()
 
     @property
     def ids_in_memory(self) -> int:
@@ -53,6 +65,7 @@ class SecondDoor:
     def forget(self, task_id: bytes, period: int | None = None) -> None:
         """Forget the ids of all periods up to one that has closed, or of all."""
         self._seen.forget(task_id, period)
+        self._caps.forget(task_id, period)
         self._store.forget(task_id, period)
 
     def settle(self, entries: Sequence[ScreenedBatch]) -> None:
@@ -63,12 +76,12 @@ class SecondDoor:
         for entry in entries:
             self.refuse_full(entry.running, len(entry.ids))
         shares: dict[Bucket, list[Share]] = {}
-        pending: dict[tuple[bytes, int], IdSet] = {}
+        pending: dict[tuple[bytes, int], _Pending] = {}
         counts: Counts = []
         for entry in entries:
             task_id = entry.running.task_id
             for period, number, rows in _by_round(entry):
-                others = pending.setdefault((task_id, period), IdSet())
+                others = pending.setdefault((task_id, period), _Pending())
                 new, words, repeated = self._told_apart(entry, period, rows, others)
                 counts.append((entry, new[:0], repeated))
                 if len(new):
@@ -80,7 +93,7 @@ class SecondDoor:
             _acknowledge(entry, new, repeated)
 
     def _told_apart(
-        self, entry: ScreenedBatch, period: int, rows: Ints, others: IdSet
+        self, entry: ScreenedBatch, period: int, rows: Ints, others: _Pending
     ) -> tuple[Ints, Words, Ints]:
         """Return the indices and words of the new reports of a period, and those of the repeated.
 
@@ -88,19 +101,26 @@ class SecondDoor:
         """
         fewest = entry.running.fewest_counted
         owners = entry.owners[rows]
-        groups = [rows[owners == each] for each in np.unique(owners)] if fewest > 1 else [rows]
+        alone = fewest > 1 or self._caps.limits(entry)
+        groups = [rows[owners == each] for each in np.unique(owners)] if alone else [rows]
         new, repeated, news = [rows[:0]], [rows[:0]], [np.zeros(0, dtype=np.uint64)]
         for own in groups:
             words = self._seen.words(entry.ids[own].tobytes())
             fresh = self._seen.fresh(entry.running.task_id, period, words)
-            if len(others):
-                fresh &= others.fresh(words)
-            repeated.append(own[~fresh])
+            if len(others.ids):
+                fresh &= others.ids.fresh(words)
+            refused, reason = np.zeros(len(own), dtype=bool), "too_many"
             if 0 < np.count_nonzero(fresh) < fewest:
                 # The rest of the upload did not count, so that these would stand out.
-                entry.refuse(own[fresh], "too_few")
-                continue
-            others.add(words[fresh])
+                refused, reason = fresh.copy(), "too_few"
+            elif alone:
+                refused[fresh] = ~self._caps.within(entry, period, own[fresh], others.senders)
+            if refused.any():
+                refused |= ~fresh & np.isin(words, words[refused])  # their copies beside them
+                entry.refuse(own[refused], reason)
+                fresh &= ~refused
+            repeated.append(own[~fresh & ~refused])
+            others.ids.add(words[fresh])
             new.append(own[fresh])
             news.append(words[fresh])
         return np.concatenate(new), np.concatenate(news), np.concatenate(repeated)
@@ -114,6 +134,7 @@ class SecondDoor:
             for entry, rows, words in parts:
                 if counted:
                     self._seen.add(each.task_id, each.period, words)
+                    self._caps.add(entry, each.period, rows)
                     counts.append((entry, rows, rows[:0]))
                 else:  # another process has closed it
                     _refuse_late(entry, rows, each.period)

@@ -70,6 +70,11 @@ def refuse_unmixable(spec: Mapping[str, Any]) -> None:
     required = requirement(spec)
     if required is None:
         return
+    if "cap" in spec:
+        raise ConfigurationError(
+            f"cap is {spec['cap']} where the task has a shuffle; nobody knows where shuffled "
+            "reports come from, so leave it out."
+        )
     if not spec["sealed"]:
         raise ConfigurationError(
             "sealed is false where the task has a shuffle; the shuffler must not read reports, so "

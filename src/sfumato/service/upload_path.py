@@ -98,7 +98,7 @@ class UploadPath(UploadAddress):
         largest = LARGEST_BODY + LARGEST_MIXED if mixed else LARGEST_BODY
         body = await self._gate.read(receive, length_of(headers, largest), client, weight)
         try:
-            upload = self._collector.admit(running, body, mixed=mixed)
+            upload = self._collector.admit(running, body, mixed=mixed, client=client)
             connection = scope.get("sfumato.connection")
             return await self._intake.take(upload, client, weight, connection)
         except ReportError as error:

@@ -18,6 +18,7 @@ REASONS: Final = (
     "stale",
     "direct",
     "too_few",
+    "too_many",
 )
 """The reasons for refusing a report; these names never change."""
 

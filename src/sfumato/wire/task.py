@@ -51,7 +51,7 @@ SHARED: Final[Mapping[str, str]] = {
     "values": 'a table with a kind, as in values = {kind = "binary"},',
 }
 """The fields that every task file has, each with what is expected, in words."""
-RUNNING: Final = ("endpoint", "shuffler", "enrolment", "renew", "counts", "keep")
+RUNNING: Final = ("endpoint", "shuffler", "enrolment", "renew", "counts", "keep", "cap")
 """The optional fields of any task that say how it is run."""
 ENROLMENTS: Final = ("open", "counted", "credentials")
 COUNTED: Final = "counted"
@@ -97,6 +97,9 @@ class Task:
     keep
         For how many seconds contents are kept after their period has closed, or ``"for ever"``;
         None if they are erased when it closes.
+    cap
+        How many reports of one period count that come from one client, such as an address; None if
+        all do.
 
     Examples
     --------
@@ -129,6 +132,7 @@ class Task:
     renew: int | None = None
     counts: str | None = None
     keep: int | str | None = None
+    cap: int | None = None
 
     def __post_init__(self) -> None:
         """Raise Problem if a field is wrong for every stream."""
@@ -191,6 +195,12 @@ def _kept(given: Any, path: fields.Path) -> int | str:
     return FOR_EVER if given == FOR_EVER else fields.seconds(given, path)
 
 
+def _capped(given: Any, path: fields.Path) -> int:
+    """Return how many reports of one client count."""
+    fields.in_range(given, path, 1, MOST_PEOPLE)
+    return int(given)
+
+
 _CHECKS: Final[Mapping[str, Callable[[Any, fields.Path], Any]]] = {
     "endpoint": fields.address,
     "shuffler": fields.address,
@@ -198,6 +208,7 @@ _CHECKS: Final[Mapping[str, Callable[[Any, fields.Path], Any]]] = {
     "renew": fields.seconds,
     "counts": _unless("collector", COUNTS),
     "keep": _kept,
+    "cap": _capped,
 }
 
 

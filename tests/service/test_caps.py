@@ -1,0 +1,162 @@
+"""Tasks that say how many reports of a period count from one client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.device.app import opened, setting
+from tests.device.collecting import HOUR
+from tests.service.fleets import LISTENING, Fleet, batch
+from tests.service.test_collector import START, VALUES, Clock
+
+from sfumato import catalog
+from sfumato.catalog import task
+from sfumato.errors import ConfigurationError
+from sfumato.service import Collector
+from sfumato.service.running_task import RunningTask
+from sfumato.store import SQLiteStore
+
+CAP = 5
+
+
+class House:
+    """A collector of a task with a cap, and the reports of a fleet."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = Clock()
+        self.store = SQLiteStore(folder / "collector.db")
+        self.collector = Collector(self.store, "http://here", self.clock)
+        asked = catalog.changed(LISTENING, cap=CAP)
+        self.running = self.collector.publish(asked, START, grace=5, sealed=False)
+        self.fleet = Fleet(self.running, len(VALUES))
+
+    def messages(self, period: int) -> list[Any]:
+        self.clock.now = START + 10.0 * period + 1
+        return self.fleet.messages(VALUES)
+
+    def sent(self, *uploads: tuple[list[Any], str]) -> list[tuple[int, int, list[str]]]:
+        """Let uploads come together; return what was accepted, repeated and refused of each."""
+        admitted = [
+            self.collector.admit(self.running, batch(self.running, some), client=client)
+            for some, client in uploads
+        ]
+        self.collector.settle(self.collector.screen(admitted))
+        receipts = [upload.receipt for upload in admitted]
+        return [(r.accepted, r.repeated, [why for _, why in r.refused]) for r in receipts]
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    made = House(tmp_path)
+    yield made
+    made.store.close()
+
+
+def _counted(running: RunningTask) -> int:
+    return sum(running.participation().values())
+
+
+def test_no_more_reports_of_a_client_count_than_the_task_says(house: House) -> None:
+    some = house.messages(1)
+    assert len(some) > 2 * CAP
+    assert house.sent((some[:4], "one")) == [(4, 0, [])]
+    assert house.sent((some[:8], "one")) == [(1, 4, ["too_many"] * 3)]
+    # Those that were refused count from elsewhere, and nothing else does from here.
+    assert house.sent((some[5:8], "one"), (some[5:8], "two"), (some[5:8], "one")) == [
+        (0, 0, ["too_many"] * 3),
+        (3, 0, []),
+        (0, 3, []),
+    ]
+    assert _counted(house.running) == 8
+
+
+def test_a_copy_of_what_is_refused_is_not_acknowledged(house: House) -> None:
+    some = house.messages(1)
+    house.sent((some[:CAP], "one"))
+    twice = [some[CAP], some[CAP], some[0]]
+    assert house.sent((twice, "one")) == [(0, 1, ["too_many"] * 2)]
+    assert house.sent((twice, "two")) == [(1, 2, [])]
+
+
+def test_uploads_that_come_together_are_counted_together(house: House) -> None:
+    some = house.messages(1)
+    ours = [([message], "one") for message in some[:8]]
+    assert house.sent(*ours, (some[8:12], "two")) == [
+        *[(1, 0, [])] * CAP,
+        *[(0, 0, ["too_many"])] * 3,
+        (4, 0, []),
+    ]
+
+
+def test_each_period_counts_anew_and_nothing_is_kept_of_those_that_closed(house: House) -> None:
+    door = house.collector._second_door  # noqa: SLF001
+    assert house.sent((house.messages(1), "one"))[0][0] == CAP
+    assert house.sent((house.messages(2), "one"))[0][0] == CAP
+    assert len(door._caps) == 2  # noqa: SLF001
+    house.clock.now = START + 16.0
+    house.collector.close_due()
+    assert len(door._caps) == 1  # noqa: SLF001
+    house.collector.delete(house.running)
+    assert len(door._caps) == 0  # noqa: SLF001
+
+
+def test_what_was_not_written_was_not_counted(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = house.messages(1)
+    with monkeypatch.context() as broken:
+        broken.setattr(house.store, "commit", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            house.sent((some[:CAP], "one"))
+    assert house.sent((some[:CAP], "one")) == [(CAP, 0, [])]
+
+
+def test_other_tasks_have_no_cap(house: House) -> None:
+    plain = house.collector.publish(LISTENING, START, grace=5, sealed=False)
+    fleet = Fleet(plain, 3 * CAP)
+    house.clock.now = START + 11.0
+    body = fleet.body(VALUES[: 3 * CAP])
+    n = house.collector.take(plain, body).accepted
+    assert n == _counted(plain)
+    assert plain.task_id != house.running.task_id
+
+
+def test_devices_send_again_later_and_later() -> None:
+    collector, clock = setting(mix="mix = {1 = 1.0}\ncap = 3")
+    device = opened(":memory:", collector, clock)
+    device.join(collector.task)
+    collector.refuse = {1: "too_many"}
+    clock.now = HOUR + 1.0
+    assert device.flush().waiting == 1
+    collector.refuse = {}
+    assert device.flush().waiting == 1  # it waits a little first
+    clock.now += 10.0
+    assert device.flush().sent == 1
+
+
+@pytest.mark.parametrize("cap", [0, -1, 2.5, "many", True])
+def test_a_cap_is_a_number_of_reports(cap: Any) -> None:
+    with pytest.raises(ConfigurationError, match="cap is"):
+        catalog.changed(LISTENING, cap=cap)
+
+
+def test_shuffled_reports_cannot_have_one(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "collector.db")
+    collector = Collector(store, "http://here", Clock())
+    shuffle = {"url": "https://mixer.example", "epsilon": 1.5, "delta": 1e-6, "min_batch": 2000}
+    fields = {
+        "title": "Lights",
+        "epsilon": 2.0,
+        "periods": 6,
+        "period": "10 seconds",
+        "changes": 2,
+        "values": {"kind": "binary"},
+        "shuffle": shuffle,
+        "cap": 5,
+    }
+    with pytest.raises(ConfigurationError, match="cap is 5 where the task has a shuffle"):
+        collector.publish(task(fields), START)
+    store.close()
