@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.device.app import opened, setting
 from tests.device.collecting import HOUR
 from tests.service.fleets import LISTENING, Fleet, batch
 from tests.service.test_collector import START, VALUES, Clock
+from tests.service.test_enrolment import Street
 
 from sfumato import catalog
 from sfumato.catalog import task
+from sfumato.core.tally import ENROLMENT
 from sfumato.errors import ConfigurationError
 from sfumato.service import Collector
+from sfumato.service.caps import Caps
 from sfumato.service.running_task import RunningTask
 from sfumato.store import SQLiteStore
 
@@ -91,14 +97,54 @@ def test_uploads_that_come_together_are_counted_together(house: House) -> None:
     ]
 
 
+@pytest.mark.parametrize("cap", [1, 2, 3, 6, 7, 8, 1000])
+def test_whatever_comes_together_as_many_count_as_if_one_came_after_the_other(cap: int) -> None:
+    caps, rng, counted = Caps(), np.random.default_rng(cap), Counter[int]()
+    running = SimpleNamespace(
+        task_id=b"task",
+        published=SimpleNamespace(spec={"cap": cap}),
+        protocol=SimpleNamespace(enrols=False),
+        opens=True,
+    )
+    names = np.arange(1, 4000, dtype=np.uint64)
+    for chosen in np.split(rng.permutation(names), [1, 5, 300, 301, 2000]):
+        clients = [int(each) for each in rng.integers(-9, 9, 40)]
+        entry: Any = SimpleNamespace(
+            running=running, clients=clients, owners=rng.integers(0, 40, len(chosen))
+        )
+        rows, room = np.arange(len(chosen)), {}
+        senders = caps.senders(entry, rows)
+        caps.look_up(entry, 1, senders, room)
+        new, many = caps.told_apart(chosen, np.zeros(len(chosen), dtype=bool), senders, room)
+        assert (new ^ many).all()
+        for sender, counts in zip(senders.tolist(), new.tolist(), strict=True):
+            assert counts == (counted[sender] < cap)
+            counted[sender] += counts
+        caps.add(entry, 1, rows[new])
+    assert len(caps) == counted.total()
+
+
+def test_enrolments_leave_room_for_reports(tmp_path: Path) -> None:
+    street = Street(tmp_path, cap=1)
+    street.at(11.0)
+    running, collector = street.running, street.world.collector
+    said = (bytes([9]) * 16, 1, running.layout.content(ENROLMENT, 0, b"\1"))
+    again = (bytes([8]) * 16, 1, running.layout.content(ENROLMENT, 0, b"\1"))
+    told = (bytes([7]) * 16, 1, running.layout.content(1, 0, b"\1"))
+    upload = collector.admit(running, batch(running, [said, again, told]), client="home")
+    collector.settle(collector.screen([upload]))
+    assert (upload.receipt.accepted, upload.receipt.refused) == (2, [(1, "too_many")])
+    street.world.store.close()
+
+
 def test_each_period_counts_anew_and_nothing_is_kept_of_those_that_closed(house: House) -> None:
     door = house.collector._second_door  # noqa: SLF001
     assert house.sent((house.messages(1), "one"))[0][0] == CAP
     assert house.sent((house.messages(2), "one"))[0][0] == CAP
-    assert len(door._caps) == 2  # noqa: SLF001
+    assert len(door._caps) == 2 * CAP  # noqa: SLF001
     house.clock.now = START + 16.0
     house.collector.close_due()
-    assert len(door._caps) == 1  # noqa: SLF001
+    assert len(door._caps) == CAP  # noqa: SLF001
     house.collector.delete(house.running)
     assert len(door._caps) == 0  # noqa: SLF001
 

@@ -6,74 +6,113 @@ else; they are dropped when the period closes.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable
 from typing import Final
 
 import numpy as np
 
 from sfumato.arrays import Bools, Ints
+from sfumato.core.tally import ENROLMENT
 from sfumato.service.first_door import ScreenedBatch
+from sfumato.store.id_set import IdSet, KeyedWords, Words
 
 __all__ = ["Caps"]
 
 Period = tuple[bytes, int]
 """A task's id and one of its periods."""
 
+Room = dict[int, int]
+"""How many more reports of each client count."""
+
 
 class Caps:
     """The reports of each client that were counted, by open period.
 
+    The first report that counts of a client, the second, and so on are words in a set, as the ids
+    of reports are: 11 to 16 bytes for each report, however many clients there are.
+
     Examples
     --------
-    >>> caps = Caps()
-    >>> caps.fitting([7, 7, 8, 7], 2, Counter(), (b"task", 1)).tolist()
-    [True, True, True, False]
+    >>> caps, room = Caps(), {7: 2, 8: 2}
+    >>> words, senders = np.array([1, 2, 2, 3, 4], dtype=np.uint64), np.array([7, 7, 8, 7, 8])
+    >>> new, many = caps.told_apart(words, np.zeros(5, dtype=bool), senders, room)
+    >>> new.tolist(), many.tolist()
+    ([True, True, False, False, True], [False, False, False, True, False])
 
     """
 
     def __init__(self) -> None:
-        self._counted: dict[Period, Counter[Hashable]] = {}
+        self._mixer = KeyedWords()
+        self._counted: dict[Period, IdSet] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._counted.values()))
 
     @staticmethod
-    def limits(entry: ScreenedBatch) -> bool:
-        """Return whether the task of some reports limits those of a client."""
-        return "cap" in entry.running.published.spec
+    def of(entry: ScreenedBatch) -> int | None:
+        """Return how many reports of a client count in the task of some reports; None if all."""
+        cap: int | None = entry.running.published.spec.get("cap")
+        return cap
 
-    def within(
-        self, entry: ScreenedBatch, period: int, rows: Ints, pending: Counter[Hashable]
-    ) -> Bools:
-        """Return a mask of the reports that count, in their order, and add them to the pending.
+    @staticmethod
+    def senders(entry: ScreenedBatch, rows: Ints) -> Ints:
+        """Return a number for the client of each report; it is another one for enrolments."""
+        clients = np.array(entry.clients, dtype=np.int64)[entry.owners[rows]]
+        if entry.running.protocol.enrols and entry.running.opens:
+            clients = np.where(entry.contents["span"][rows] == ENROLMENT, ~clients, clients)
+        return clients
 
-        ``pending`` has what counts in this commit already.
+    def look_up(self, entry: ScreenedBatch, period: int, senders: Ints, room: Room) -> None:
+        """Add to the room that of the clients which are not there yet."""
+        most = self.of(entry)
+        strangers = np.array(sorted({*senders.tolist()} - room.keys()), dtype=np.int64)
+        if most is not None and len(strangers):
+            left = most - self._counts((entry.running.task_id, period), strangers, most)
+            room.update(zip(strangers.tolist(), left.tolist(), strict=True))
+
+    def _counts(self, of: Period, clients: Ints, most: int) -> Ints:
+        """Return how many reports of different clients were counted, each found by bisection."""
+        seen, counts = self._counted.get(of, _NOTHING), np.zeros(len(clients), dtype=np.int64)
+        step = 1 << (most.bit_length() - 1)
+        while step:
+            more = counts + step
+            counts = np.where(seen.has(self._words(clients, more)), more, counts)
+            step >>= 1
+        return counts
+
+    def _words(self, clients: Ints, numbers: Ints) -> Words:
+        """Return the words of reports of clients, which are counted from 1."""
+        return self._mixer.words(np.stack([clients, numbers], axis=1).astype("<i8").tobytes())
+
+    @staticmethod
+    def told_apart(words: Words, known: Bools, senders: Ints, room: Room) -> tuple[Bools, Bools]:
+        """Return masks of the reports that count and of those that are too many, in their order.
+
+        What counts leaves less room. The others are known, or copies of what counts.
         """
-        most = entry.running.published.spec.get("cap")
-        if most is None:
-            return np.ones(len(rows), dtype=bool)
-        senders = [entry.clients[owner] for owner in entry.owners[rows].tolist()]
-        return self.fitting(senders, most, pending, (entry.running.task_id, period))
-
-    def fitting(
-        self, senders: list[int], most: int, pending: Counter[Hashable], of: Period
-    ) -> Bools:
-        """Return a mask of the reports of these senders that count, with ``most`` of each."""
-        counted = self._counted.get(of, _NOBODY)
-        fits = np.zeros(len(senders), dtype=bool)
-        for place, sender in enumerate(senders):
-            if counted.get(sender, 0) + pending[sender] < most:
-                pending[sender] += 1
-                fits[place] = True
-        return fits
+        new, many = np.zeros(len(words), dtype=bool), np.zeros(len(words), dtype=bool)
+        taken: set[int] = set()
+        names, clients = words.tolist(), senders.tolist()
+        for row in np.flatnonzero(~known).tolist():
+            if names[row] in taken:
+                continue
+            if room[clients[row]] > 0:
+                room[clients[row]] -= 1
+                taken.add(names[row])
+                new[row] = True
+            else:
+                many[row] = True
+        return new, many
 
     def add(self, entry: ScreenedBatch, period: int, rows: Ints) -> None:
         """Remember whose reports have been counted."""
-        if not self.limits(entry):
+        most, of = self.of(entry), (entry.running.task_id, period)
+        if most is None:
             return
-        counted = self._counted.setdefault((entry.running.task_id, period), Counter())
-        counted.update(entry.clients[owner] for owner in entry.owners[rows].tolist())
+        clients, counts = np.unique(self.senders(entry, rows), return_counts=True)
+        first = np.repeat(self._counts(of, clients, most), counts)
+        numbers = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
+        words = self._words(np.repeat(clients, counts), first + numbers)
+        self._counted.setdefault(of, IdSet()).add(words)
 
     def forget(self, task_id: bytes, period: int | None = None) -> None:
         """Drop what belongs to the periods up to one that has closed, or to all."""
@@ -82,4 +121,4 @@ class Caps:
                 self._counted.pop((own, one), None)
 
 
-_NOBODY: Final[Counter[Hashable]] = Counter()
+_NOTHING: Final = IdSet()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,10 +29,10 @@ Counts = list[tuple[ScreenedBatch, Ints, Ints]]
 
 @dataclass
 class _Pending:
-    """What is new of a period in a commit: the ids, and how many reports each client has sent."""
+    """What is new of a period in a commit: its ids, and the room that is left to each client."""
 
     ids: IdSet = field(default_factory=IdSet)
-    senders: Counter[Hashable] = field(default_factory=Counter)
+    room: dict[int, int] = field(default_factory=dict)
 
 
 class SecondDoor:
@@ -99,31 +98,41 @@ class SecondDoor:
 
         ``others`` has what is new in this commit already, and gets what is new here.
         """
+        if self._caps.of(entry) is not None:
+            return self._capped(entry, period, rows, others)
         fewest = entry.running.fewest_counted
         owners = entry.owners[rows]
-        alone = fewest > 1 or self._caps.limits(entry)
-        groups = [rows[owners == each] for each in np.unique(owners)] if alone else [rows]
+        groups = [rows[owners == each] for each in np.unique(owners)] if fewest > 1 else [rows]
         new, repeated, news = [rows[:0]], [rows[:0]], [np.zeros(0, dtype=np.uint64)]
         for own in groups:
             words = self._seen.words(entry.ids[own].tobytes())
             fresh = self._seen.fresh(entry.running.task_id, period, words)
             if len(others.ids):
                 fresh &= others.ids.fresh(words)
-            refused, reason = np.zeros(len(own), dtype=bool), "too_many"
             if 0 < np.count_nonzero(fresh) < fewest:
                 # The rest of the upload did not count, so that these would stand out.
-                refused, reason = fresh.copy(), "too_few"
-            elif alone:
-                refused[fresh] = ~self._caps.within(entry, period, own[fresh], others.senders)
-            if refused.any():
-                refused |= ~fresh & np.isin(words, words[refused])  # their copies beside them
-                entry.refuse(own[refused], reason)
-                fresh &= ~refused
-            repeated.append(own[~fresh & ~refused])
+                refused = fresh | np.isin(words, words[fresh])  # and their copies beside them
+                entry.refuse(own[refused], "too_few")
+                repeated.append(own[~refused])
+                continue
+            repeated.append(own[~fresh])
             others.ids.add(words[fresh])
             new.append(own[fresh])
             news.append(words[fresh])
         return np.concatenate(new), np.concatenate(news), np.concatenate(repeated)
+
+    def _capped(
+        self, entry: ScreenedBatch, period: int, rows: Ints, others: _Pending
+    ) -> tuple[Ints, Words, Ints]:
+        """Return the same where few reports of one client count; refuse the others."""
+        words = self._seen.words(entry.ids[rows].tobytes())
+        known = self._seen.has(entry.running.task_id, period, words) | others.ids.has(words)
+        senders = self._caps.senders(entry, rows)
+        self._caps.look_up(entry, period, senders, others.room)
+        new, many = self._caps.told_apart(words, known, senders, others.room)
+        entry.refuse(rows[many], "too_many")
+        others.ids.add(words[new])
+        return rows[new], words[new], rows[~new & ~many]
 
     def _committed(self, shares: Mapping[Bucket, list[Share]]) -> Counts:
         """Commit what is new; return what was counted, and refuse what came too late."""

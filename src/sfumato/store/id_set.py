@@ -86,7 +86,7 @@ class IdSet:
 
     def fresh(self, words: Words) -> Bools:
         """Return a mask of the words that are not in the set, each at its first place."""
-        new = ~self._has(words)
+        new = ~self.has(words)
         rows = np.flatnonzero(new)
         _, first = np.unique(words[rows], return_index=True)
         if len(first) < len(rows):
@@ -107,7 +107,8 @@ class IdSet:
             np.intp
         )
 
-    def _has(self, words: Words) -> Bools:
+    def has(self, words: Words) -> Bools:
+        """Return a mask of the words that are in the set."""
         present = np.zeros(len(words), dtype=bool)
         rows, at = np.arange(len(words)), self._home(words)
         while len(rows):

@@ -81,6 +81,10 @@ class SeenIds:
         """Return a mask of the ids that are new, each at its first place; remember nothing."""
         return self._sets.get(task_id, {}).get(period, _NOTHING).fresh(words)
 
+    def has(self, task_id: bytes, period: int, words: Words) -> Bools:
+        """Return a mask of the ids that were counted."""
+        return self._sets.get(task_id, {}).get(period, _NOTHING).has(words)
+
     def add(self, task_id: bytes, period: int, words: Words) -> None:
         """Remember ids that were new, after their reports have been counted."""
         sets = self._sets.setdefault(task_id, {})
