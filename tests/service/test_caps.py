@@ -112,7 +112,8 @@ def test_whatever_comes_together_as_many_count_as_if_one_came_after_the_other(ca
         entry: Any = SimpleNamespace(
             running=running, clients=clients, owners=rng.integers(0, 40, len(chosen))
         )
-        rows, room = np.arange(len(chosen)), {}
+        rows = np.arange(len(chosen))
+        room: dict[int, int] = {}
         senders = caps.senders(entry, rows)
         caps.look_up(entry, 1, senders, room)
         new, many = caps.told_apart(chosen, np.zeros(len(chosen), dtype=bool), senders, room)

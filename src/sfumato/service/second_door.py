@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from sfumato.store.id_set import ID_BYTES, IdSet, Words
 from sfumato.store.merging import leading
 
 __all__ = ["SecondDoor"]
+
+ROUND_BITS: Final = 16
+"""The number of bits of a round on the wire."""
 
 Bucket = tuple[bytes, int, int, int]
 """The task id, key id, period and round of reports that are committed together."""
@@ -156,10 +160,10 @@ def _by_round(entry: ScreenedBatch) -> Iterator[tuple[int, int, Ints]]:
     late = entry.running.is_late(entry.periods, entry.contents)
     _refuse_late(entry, np.flatnonzero(late), entry.running.sealed)
     rounds = entry.running.rounds_of(entry.contents)
-    pairs = np.stack([entry.periods, rounds], axis=1)[~late]
-    for period, number in np.unique(pairs, axis=0).tolist():
-        rows = (entry.periods == period) & (rounds == number) & ~late
-        yield period, number, np.flatnonzero(rows)
+    codes = (entry.periods.astype(np.int64) << ROUND_BITS) + rounds  # sorted faster than pairs
+    for code in np.unique(codes[~late]).tolist():
+        rows = np.flatnonzero((codes == code) & ~late)
+        yield code >> ROUND_BITS, code % (1 << ROUND_BITS), rows
 
 
 def _refuse_late(entry: ScreenedBatch, rows: Ints, period: int) -> None:
