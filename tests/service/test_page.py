@@ -94,7 +94,7 @@ def test_the_curve_appears_grows_and_says_when_it_is_cut_off(
         assert "No period has closed yet" in page.inner_text("#said")
         assert "Where <people> listen" in page.inner_text("h1")
         assert "epsilon 4" in page.inner_text(".promise")
-        assert "The curve appears here" in page.inner_text("#chart")
+        assert "The curves appear here" in page.inner_text("#chart")
         assert serious(page) == []
         page.screenshot(path=artefacts / "task-empty.png", full_page=True)
         for period in range(1, 7):

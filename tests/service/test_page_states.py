@@ -19,7 +19,9 @@ from tests.service.test_min_batch import TASK as MIXED
 from tests.small_tasks import listening
 
 from sfumato import catalog
+from sfumato.core.tally import ENROLMENT
 from sfumato.service import RunningTask
+from sfumato.wire.reports import report_id
 
 __all__ = ["artefacts", "browser", "host", "launched"]
 
@@ -102,6 +104,20 @@ def _numbers(host: Host) -> RunningTask:
     return running
 
 
+def _capped(host: Host) -> RunningTask:
+    return _lived(host, host.publish(HORIZON | {"cap": 300}, public=True), VALUES)
+
+
+def _enrolled(host: Host) -> RunningTask:
+    task = HORIZON | {"enrolment": "counted", "values": {"kind": "binary"}}
+    running = host.publish(task, public=True)
+    content = running.layout.content(ENROLMENT, 0, b"\1")
+    said = [(report_id(bytes([n % 250, n // 250]), bytes(32), 1), 1, content) for n in range(600)]
+    host.now = running.ends_at(1)
+    host.collector.take(running, batch(running, said))
+    return _lived(host, running, [1] * 400 + [0] * 200)
+
+
 def _private(host: Host) -> RunningTask:
     return host.publish(HORIZON)
 
@@ -116,10 +132,12 @@ STATES: dict[str, tuple[Callable[[Host], RunningTask], str, str]] = {
     "uncounted": (_uncounted, "", "wait"),
     "shuffled": (_shuffled, "", "(shuffle"),
     "sets": (_sets, "", "which share of the devices has each item"),
+    "capped": (_capped, "#meaning", "In a period, at most 300 reports count from one address."),
+    "enrolled": (_enrolled, "", "Means are over 600 enrolled devices"),
     "numbers": (_numbers, "", "°C"),
     "private": (_private, "", "There is no task of this id"),
 }
-"""Each state: what makes it, the query of its page, and what it says."""
+"""Each state: what makes it, the query of its page or what is opened, and what it says."""
 
 
 @NEEDS_BROWSER
@@ -132,6 +150,8 @@ def test_a_state_is_said_in_words_and_accessible(
     page = browser.new_page(viewport={"width": 1100, "height": 900})
     wrong, elsewhere = watched(page, host.url)
     page.goto(f"{host.url}/tasks/{running.name}{query}")
+    if query == "#meaning":
+        page.click(query)
     if name == "private":
         assert page.get_attribute("text=Log in", "href") == "/login"
     elif name != "uncounted":

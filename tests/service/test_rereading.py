@@ -133,7 +133,7 @@ def test_a_silent_period_is_called_so_where_a_prior_bridges_it(house: House) -> 
     running = lived(house, 2)
     house.now = START + 36.0
     house.collector.close_due()
-    assert "Period 3 tells nothing: it has 0 reports. The table shows" in house.page(running)
+    assert "Period 3 tells nothing: it has no reports. The table shows" in house.page(running)
     text = house.page(running, decoder="filtered")
     assert "What is shown of it follows from other periods; it goes on when" in text
     assert data(text)["curves"][0]["value"][2] is not None

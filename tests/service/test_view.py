@@ -178,7 +178,7 @@ def test_a_task_that_nobody_has_answered_promises_no_table(house: House) -> None
     running = house.publish(HORIZON | {"values": ITEMS})
     house.release(running, np.nan)
     text = house.page(running)
-    assert "Period 1 tells nothing: it has 0 reports. Nothing is known; it goes on when" in text
+    assert "Period 1 tells nothing: it has no reports. Nothing is known; it goes on when" in text
     assert "last known" not in text
 
 
@@ -267,6 +267,21 @@ def test_refusals_are_those_of_the_task(house: House) -> None:
         IndexPage(rows, IndexQuery(), counted_words(house.metrics.strangers)).html().split()
     )
     assert f"belong to no task, refused since the collector started: {stale} wrong task." in front
+
+
+@pytest.mark.parametrize(
+    ("keep", "said"),
+    [
+        (None, "when their period closes, and then erases what each said."),
+        ("3 days", "and erases what each said 3 days later."),
+        ("for ever", "and keeps what each said."),
+    ],
+)
+def test_who_sees_what_says_how_long_reports_are_kept(
+    house: House, keep: str | None, said: str
+) -> None:
+    task = HORIZON | {"values": ITEMS} | ({} if keep is None else {"keep": keep})
+    assert said in html.unescape(house.page(house.publish(task)))
 
 
 def test_a_task_of_20_000_items_is_shown_within_a_second(house: House) -> None:

@@ -81,14 +81,25 @@ def query(asked: QueryOptions) -> Result:
     if asked.period is None and asked.ask in ("mean", "top"):
         fields["period"] = max(task.closed, 1)
     answers = task.ask(asked.ask, **fields)
-    return Result({"query": asked.ask} | answers.plain(), _pictured(task, asked, answers))
+    return Result({"query": asked.ask} | answers.plain(), _told(task, asked, answers))
+
+
+def _told(task: Asked, asked: QueryOptions, answers: Answers) -> Parts:
+    """Yield the answers for people, and how far a task is that is not over."""
+    yield from _pictured(task, asked, answers)
+    if isinstance(task, client.TaskClient):
+        summary = task.summary()
+        closed, last = summary["closed"], summary["last_period"] or summary["periods"]
+        if closed < last:
+            yield f"{closed:,} of {last:,} periods have closed so far."
 
 
 def _pictured(task: Asked, asked: QueryOptions, answers: Answers) -> Parts:
     """Yield the answers for people, with a small curve of each item where there is room."""
     if asked.ask in ("curve", "events"):
         if "item" not in answers.beside:
-            yield f"{sparklines.sparkline(answers)}\n" if asked.ask == "curve" else ""
+            if asked.ask == "curve":
+                yield f"{sparklines.sparkline(answers)}\n"
             yield from text(answers)
             return
         curves = answers

@@ -61,7 +61,7 @@ def learnt(guarantee: Guarantee, whoever: str) -> Promise:
     )
 
 
-def forged(influence: float | None, text: str) -> Promise:
+def forged(influence: float | None, text: str, cap: int | None = None) -> Promise:
     """Return what somebody who sends forged reports can move.
 
     Parameters
@@ -70,18 +70,24 @@ def forged(influence: float | None, text: str) -> Promise:
         The most that one forged device among 1,000 can move a value; None if it is not known.
     text
         The same as it is printed.
+    cap
+        The largest number of reports of a period that count from one address; None for any.
 
     """
     question = "What can a forger move?"
+    capped = ""
+    if cap is not None:
+        counted = "1 report counts" if cap == 1 else f"{cap:,} reports count"
+        capped = f" In a period, at most {counted} from one address."
     if influence is None:
         return Promise(
             question,
             "Nobody can check whether a device tells the truth. A forged report counts once, and "
-            "what no device can send is refused.",
+            f"what no device can send is refused.{capped}",
         )
     return Promise(
         question,
         f"Nobody can check whether a device tells the truth. One forged device among 1,000 moves a "
         f"value by up to {text}; ten of them up to ten times as much, among 10,000 a tenth. "
-        "Intervals do not cover forgery.",
+        f"Intervals do not cover forgery.{capped}",
     )

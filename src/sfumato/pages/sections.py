@@ -72,14 +72,17 @@ def happened(
     earlier = "change is" if more == 1 else "changes are"
     rest = f'<p class="quiet">{more:,} earlier {earlier} not listed.</p>' if more > 0 else ""
     listed = "</li>".join(lines[:LISTED])
-    nothing = ""
+    nothing, note = '<p class="quiet">Changes beyond noise will be listed here.</p>', ""
     if subject.closed:
         nothing = '<p class="quiet">Nothing beyond noise yet, among the items in the chart.</p>'
+        note = (
+            '<p class="quiet">Changes of the items in the chart that noise does not explain. '
+            f"On {CHANCE:.0%} of such pages noise alone lists one.</p>"
+        )
     return f"""<section aria-labelledby="happened">
     <h2 id="happened">What happened</h2>
-    <div id="happenings">{f'<ul class="happenings">{listed}</ul>' if lines else nothing}{rest}</div>
-    <p class="quiet">Changes of the items in the chart that noise does not explain. On {CHANCE:.0%}
-    of such pages noise alone lists one.</p>
+    <div id="happenings">{f'<ul class="happenings">{listed}</ul>' if lines else nothing}{rest}
+    {note}</div>
   </section>"""
 
 

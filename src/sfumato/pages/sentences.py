@@ -36,13 +36,14 @@ def interval_words(answers: Answers, row: int) -> tuple[str, str, str] | None:
     if not np.isfinite([value, low, high]).all():
         return None
     quantity = answers.quantity
+    unit = quantity.unit if quantity.unit.startswith(" ") else ""  # it is said once of both ends
     places = quantity.decimals(max(high - low, 0.0) / 2)
     inside = min(max(value, low), high)
     reach = quantity.changed.text(max(inside - low, high - inside), places)
     return (
         quantity.text(inside, places),
         reach,
-        (f"{quantity.text(low, places)} to {quantity.text(high, places)}"),
+        f"{quantity.text(low, places).removesuffix(unit)} to {quantity.text(high, places)}",
     )
 
 
@@ -93,8 +94,9 @@ def _clause(subject: PageSubject, item: int, answer: Range, row: int) -> str:
     if not change or answer.change is None:
         return f"{text}."
     moved, beyond, between = map(escape, change)
+    moved = moved.removeprefix("-").removesuffix(escape(answer.change.quantity.unit))
     low, high = float(answer.change.low[row]), float(answer.change.high[row])
     if low > 0 or high < 0:
         way = "rose" if low > 0 else "fell"
-        return f"{text}; it {way} by {moved.removeprefix('-')} ± {beyond} from first to last."
+        return f"{text}; it {way} by {moved} ± {beyond} from first to last."
     return f"{text}; from first to last it changed by {between}, no more than noise explains."

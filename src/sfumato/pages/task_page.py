@@ -36,11 +36,17 @@ NOTES: Final = {
 AGAIN: Final = '\n<noscript><meta http-equiv="refresh" content="5"></noscript>'
 """Loads a page again, without its script, while its curves are being read."""
 
-NOTHING: Final = (
-    "The curve appears here when the first period has closed.",
-    "The curves appear here when they are computed.",
-)
-"""What stands in place of the chart while there is none: for now, or while it is computed."""
+NOTHING: Final = {
+    "waiting": ("The curves appear here when they are computed.", "not computed yet"),
+    "uncounted": ("The curves appear here when the engine has counted.", "not counted yet"),
+    **dict.fromkeys(
+        ("over", "archived"), ("No period has closed, so there is nothing to show.", "no reports")
+    ),
+}
+"""What stands in place of the chart while there is none, and above the table, by the state."""
+
+EMPTY: Final = ("The curves appear here when the first period has closed.", "no reports yet")
+"""The same in all other states."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +137,7 @@ class TaskPage:
   <section aria-labelledby="over-time">
     <h2 id="over-time">{noun} over time</h2>
     <div class="controls">{ways(subject, self.wanted)}{presets(subject, self.wanted)}</div>
-    {self._chart(waiting)}
+    {self._chart()}
     <p id="read" class="quiet" aria-live="polite">Lines are estimates, soft bands their
     {self.known.answers.percent} intervals.{NOTES.get(subject.quantity.kind, "")}</p>
     <div class="asking">{range_form(subject, self.wanted, self.window)}
@@ -139,7 +145,7 @@ class TaskPage:
     <div id="answer" role="status">{self._answer()}</div>
     {self._away()}
   </section>
-  {self._items(waiting)}
+  {self._items()}
   {happened(subject, self.wanted, self.columns, self.colours, self.above)}
   {participation(subject)}
 </main>
@@ -148,7 +154,7 @@ class TaskPage:
         scripts = ("uPlot.min.js", "page.js")
         return document.whole(subject.title, body, AGAIN if waiting else "", scripts)
 
-    def _chart(self, waiting: bool) -> str:  # noqa: FBT001
+    def _chart(self) -> str:
         """Return the chart and its legend as HTML."""
         subject = self.subject
         legend = " ".join(
@@ -157,7 +163,7 @@ class TaskPage:
         )
         drawn = ""
         if not (self.is_renewal and subject.closed):
-            drawn = self.chart.svg(NOTHING[waiting])
+            drawn = self.chart.svg(self._nothing[0])
         return f'<p id="legend">{legend}</p><div id="chart">{drawn}</div>'
 
     def _answer(self) -> str:
@@ -188,7 +194,12 @@ class TaskPage:
 
     # ---- items -------------------------------------------------------------------------------
 
-    def _items(self, waiting: bool) -> str:  # noqa: FBT001
+    @property
+    def _nothing(self) -> tuple[str, str]:
+        """What is said instead of a chart, and above the table, if there is nothing to show."""
+        return NOTHING.get(self.state.name, EMPTY)
+
+    def _items(self) -> str:
         """Return the table of items as HTML."""
         subject, answers = self.subject, self.known.answers
         listing = Listing.of(subject, self.known, self.wanted)
@@ -200,7 +211,7 @@ class TaskPage:
             for at, (item, text) in enumerate(zip(items, printed, strict=True))
         )
         so_far = f"{subject.n:,} {subject.counted} so far"
-        caption = so_far if subject.closed else _nothing(waiting)
+        caption = so_far if subject.closed else self._nothing[1]
         form = search_form(subject, self.wanted, listing) if len(subject.labels) > 1 else ""
         return f"""<section aria-labelledby="items">
     <h2 id="items">{subject.quantity.noun} now</h2>
@@ -287,10 +298,6 @@ def _numbers(side: Floats) -> list[float | None]:
     numbers[~np.isfinite(side)] = None
     listed: list[float | None] = numbers.tolist()
     return listed
-
-
-def _nothing(waiting: bool) -> str:  # noqa: FBT001
-    return "not computed yet" if waiting else "no reports yet"
 
 
 def _raw(raw: str) -> str:

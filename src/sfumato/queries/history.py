@@ -253,7 +253,7 @@ class History:
         alarms = np.flatnonzero(scores > NormalDist().inv_cdf(1 - rate))
         answers = replace(decoding.estimate.answers(1 - 2 * rate), what="period").pick(alarms)
         limit = self.quantity.text(above, 1)
-        question = f"{name}: periods in which it is above {limit}"
+        question = f"{name.removesuffix(',')}: periods in which it is above {limit}"
         answers = self._told(question, decoding, answers, self.quantity)
         false = f"a false alarm in at most {100 * rate:g}% of the periods that are not above"
         return replace(answers, method=f"{answers.method}, {false}")

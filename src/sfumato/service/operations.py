@@ -174,7 +174,7 @@ def _concerns(
     yield Concern(
         "The clock has jumped",
         abs(machine.jump) > LARGEST_JUMP,
-        f"It has moved by {machine.jump:+.1f} s against a steady clock since the start.",
+        f"It has moved by {machine.jump:+z.1f} s against a steady clock since the start.",
         "Look at the time service of this machine; periods close by this clock.",
     )
     yield Concern(
@@ -275,7 +275,7 @@ def _facts(
         yield Fact("Store", machine.store, f"{_bytes(machine.free)} free on this machine")
     else:
         yield Fact("Store", _bytes(machine.size), f"{_bytes(machine.free)} free on its disk")
-    yield Fact("Clock", f"{machine.jump:+.2f} s", "against a steady clock since the start")
+    yield Fact("Clock", f"{machine.jump:+z.2f} s", "against a steady clock since the start")
     running = sum(not each.is_over for each in tasks)
     yield Fact("Tasks", f"{running:,}", f"and {len(tasks) - running:,} that have ended")
     closed = sample.total("sfumato_periods_closed_total")

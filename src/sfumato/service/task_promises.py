@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.accounting.shuffle import told_of_all
+from sfumato.core.duration import length
 from sfumato.pages.promises import forged, learnt
 from sfumato.pages.subject import Promise
 from sfumato.service.running_task import RunningTask
 from sfumato.streams.amplification import promised
+from sfumato.wire.task import FOR_EVER
 
 __all__ = ["explained", "of_all"]
 
@@ -29,7 +31,8 @@ def explained(running: RunningTask) -> tuple[Promise, ...]:
     if influence is not None:
         quantity = stream.quantity
         moved = quantity.changed.text(influence, quantity.decimals(influence))
-    return (*first, forged(influence, moved), _seen(running))
+    cap = running.published.spec.get("cap")
+    return (*first, forged(influence, moved, cap), _seen(running))
 
 
 def of_all(tasks: Sequence[RunningTask]) -> str:
@@ -48,14 +51,27 @@ def of_all(tasks: Sequence[RunningTask]) -> str:
 
 def _seen(running: RunningTask) -> Promise:
     """Return who sees what."""
+    reader = "this collector" if running.opens else "the task's engine"
     sealed = "blurred reports"
     if running.keys:
-        sealed = "sealed reports, which only this collector opens"
+        sealed = f"sealed reports, which only {reader} opens"
     shuffler = " The shuffler sees who sends, and nothing of what." if running.is_mixed else ""
     readers = "Anybody sees" if running.public else "Analysts with a token see"
     return Promise(
         "Who sees what?",
-        f"The values themselves never leave a device. The network sees {sealed}.{shuffler} The "
-        "collector reads blurred reports, adds them up when their period closes, and then erases "
-        f"what each said. {readers} this page.",
+        f"The values themselves never leave a device. The network sees {sealed}.{shuffler} "
+        f"{_read(running)} {readers} this page.",
     )
+
+
+def _read(running: RunningTask) -> str:
+    """Return who reads blurred reports, and how long what each said is kept."""
+    if not running.opens:
+        return (
+            "The collector keeps reports unread until the task's engine has read them and added "
+            "them up, and then erases them."
+        )
+    keep = running.published.spec.get("keep", FOR_EVER)
+    kept = {0: "and then erases what each said", FOR_EVER: "and keeps what each said"}.get(keep)
+    kept = kept or f"and erases what each said {length(keep)} later"
+    return f"The collector reads blurred reports, adds them up when their period closes, {kept}."

@@ -218,7 +218,8 @@ class TaskSubject(PageSubject):
         elif self._known.periods.any():
             known = "The table shows what was last known"
         count = self.participation.get(last.period, 0)
-        there = self.problems.get(last.period, f"{count:,} reports")
+        reports = f"{count:,} {'report' if count == 1 else 'reports'}" if count else "no reports"
+        there = self.problems.get(last.period, reports)
         return (
             f"Period {last.period} tells nothing: it has {there}. {known}; it goes on when devices "
             "take part."
@@ -321,7 +322,8 @@ def _over(running: RunningTask) -> PageState:
 def _odd(suspicions: Sequence[Suspicion]) -> str:
     """Return the most improbable of some suspicions in words, and how many others there are."""
     others = len(suspicions) - 1
-    more = f" {others:,} more {'is' if others == 1 else 'are'} as odd." * bool(others)
+    numbers, be = ("number", "is") if others == 1 else ("numbers", "are")
+    more = f" {others:,} more {numbers} of this period {be} as improbable." * bool(others)
     return f"{suspicions[0].sentence}{more}"
 
 

@@ -28,7 +28,7 @@ function read(period, anchor = null) {
     const raw = text(quantity, one, places) === shown ? "" : `, raw ${text(quantity, one, places)}`;
     return `${label} ${shown} (${text(quantity, least, places)} to ${text(quantity, most, places)}${raw})`;
   });
-  const until = axis.inTime ? `until ${moment(plot.end(period), axis.step < 60)}` : `up to value ${plot.end(period).toLocaleString()}`;
+  const until = axis.inTime ? `until ${moment(plot.end(period), axis.step < 60, axis.zone)}` : `up to value ${plot.end(period).toLocaleString()}`;
   const range = anchor == null || anchor === period ? "" : ` Periods ${Math.min(anchor, period)} to ${Math.max(anchor, period)} are chosen; Enter asks about them.`;
   byId("read").textContent = `Period ${period}, ${until}: ${words.join("; ")}.${range}`;
 }
@@ -48,7 +48,7 @@ async function go(query, { quiet = false } = {}) {
     performance.measure("taken", { start });
     connection = "open";
   } catch {
-    connection = "lost";
+    connection = quiet ? "lost" : "failed";
   }
   byId("chart").removeAttribute("aria-busy");
   state();
@@ -125,7 +125,6 @@ function participation() {
   bars = null;
   if (!box || !data.closed || !data.reports) return;
   const middle = (period) => (plot.begin(period) + plot.end(period)) / 2;
-  const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
   bars = new uPlot({
     width: box.clientWidth, height: 112, legend: { show: false }, cursor: { show: false },
     series: [{}, { stroke: colour("--accent"), fill: colour("--soft"), width: 1.5, points: { show: false }, paths: uPlot.paths.bars({ size: [0.8, 40] }) }],
@@ -133,17 +132,20 @@ function participation() {
       x: { time: data.axis.inTime, range: () => [plot.begin(1), plot.end(Math.max(data.axis.periods, 2))] },
       y: { range: (_, low, high) => [0, high * 1.1 || 1] },
     },
-    axes: [axis, { ...axis, size: 60, space: 18, incrs: WHOLE }],
+    ...plot.zoned(),
+    axes: [plot.places(), { ...plot.axis(), size: 60, space: 18, incrs: WHOLE }],
   }, [data.reports.map((_, index) => middle(index + 1)), data.reports], box);
 }
 
 // ---- the state -----------------------------------------------------------------------------------
 function state() {
-  const lost = connection === "lost" && data.state !== "over" && data.isLive;
+  const lost = connection === "failed" || connection === "lost" && data.isLive;
   const line = byId("state");
   line.classList.toggle("lost", lost);
   if (lost) {
-    const words = "The collector cannot be reached; what you see may be old. Trying again.";
+    const words = data.isLive
+      ? "The collector cannot be reached; what you see may be old. Trying again."
+      : "Nothing answers at this address any more; what you see is what was asked last.";
     if (byId("said").textContent !== words) byId("said").textContent = byId("news").textContent = words;
     return;
   }
@@ -166,7 +168,7 @@ async function renew() {
 function listen() {
   if (!data.isLive || !data.listensAt) return;
   source = new EventSource(`${data.listensAt}?bare=true&since=${data.closed}`);
-  source.addEventListener("open", () => { if (connection === "lost") renew(); connection = "open"; state(); });
+  source.addEventListener("open", () => { if (connection !== "open") renew(); connection = "open"; state(); });
   source.addEventListener("error", () => { connection = "lost"; state(); });
   source.addEventListener("over", () => { source.close(); renew(); });
   source.addEventListener("period", renew);

@@ -1,6 +1,6 @@
 // The chart: lines with soft bands, names at their ends, a range by dragging, values by keyboard.
 
-import { inside, text } from "./wording.js";
+import { inside, text, timeMarks } from "./wording.js";
 
 const [ROOM, LINE, LONGEST] = [132, 15, 16]; // as in pages/chart.py
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -100,7 +100,8 @@ export class Plot {
       legend: { show: false },
       cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: 6 }, bind: { dblclick: () => () => { this.ask(); return null; } } },
       scales: { x: { time: data.axis.inTime, range: () => this.ends() }, y: { range: (_, low, high) => this.range(low, high) } },
-      axes: [this.axis(), { ...this.axis(), size: 70, values: (_, marks) => this.marks(marks) }],
+      ...this.zoned(),
+      axes: [this.places(), { ...this.axis(), size: 70, values: (_, marks) => this.marks(marks) }],
       hooks: {
         draw: [() => this.lone(), () => this.line(), () => named && this.label()],
         setCursor: [(plot) => plot.cursor.idx != null && plot.cursor.event && this.read(plot.cursor.idx + 1)],
@@ -113,6 +114,19 @@ export class Plot {
 
   axis() {
     return { stroke: style("--quiet"), grid: { stroke: style("--line"), width: 1 }, ticks: { show: false } };
+  }
+
+  /** Return the axis of time or positions; moments are the reader's, or those of the axis' own zone. */
+  places() {
+    const { inTime, step, zone } = this.data.axis;
+    if (!inTime) return { ...this.axis(), values: (_, marks) => marks.map((mark) => mark.toLocaleString()) };
+    return { ...this.axis(), space: step < 60 ? 110 : 80, values: (_, marks, __, ___, apart) => timeMarks(marks, apart, zone) };
+  }
+
+  /** Return what places the marks of an axis of time at round hours and days of its zone. */
+  zoned() {
+    const { zone } = this.data.axis;
+    return zone ? { tzDate: (at) => uPlot.tzDate(new Date(1000 * at), zone) } : {};
   }
 
   ends() {
@@ -153,10 +167,13 @@ export class Plot {
     let room = bbox.top + bbox.height - line * (ends.length - 1);
     let free = 0;
     ctx.save();
+    Object.assign(ctx, { strokeStyle: style("--paper"), lineWidth: 4 * devicePixelRatio, lineJoin: "round" });
     Object.assign(ctx, { fillStyle: style("--ink"), font: font(), textBaseline: "middle", textAlign: "left" });
     for (const { x, y, label } of ends) {
       free = Math.max(Math.min(y, room), free);
-      ctx.fillText(label.length > LONGEST ? `${label.slice(0, LONGEST - 1)}…` : label, x + 9 * devicePixelRatio, free);
+      const words = [label.length > LONGEST ? `${label.slice(0, LONGEST - 1)}…` : label, x + 9 * devicePixelRatio, free];
+      ctx.strokeText(...words); // so that no line is read through it
+      ctx.fillText(...words);
       free += line;
       room += line;
     }

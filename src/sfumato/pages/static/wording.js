@@ -20,8 +20,9 @@ export function ago(seconds) {
   return "just now";
 }
 
-/** Return a moment in the reader's words: with the weekday if it is near. */
-export function moment(at, fine = false) {
+/** Return a moment in the reader's words: with the weekday if it is near; or in another time zone. */
+export function moment(at, fine = false, zone = "") {
+  if (zone) return `${new Date(1000 * at).toLocaleString(undefined, { timeZone: zone, dateStyle: "medium", timeStyle: fine ? "medium" : "short" })} (${zone})`;
   const when = new Date(1000 * at);
   const near = Math.abs(Date.now() - when) < 6 * 86400 * 1000;
   const today = when.toDateString() === new Date().toDateString();
@@ -30,6 +31,26 @@ export function moment(at, fine = false) {
   const midnight = !when.getHours() && !when.getMinutes() && !when.getSeconds();
   const clock = midnight && !today ? {} : { hour: "2-digit", minute: "2-digit", ...second };
   return when.toLocaleString(undefined, { ...day, ...clock });
+}
+
+const CLOCK = { hour: "2-digit", minute: "2-digit" };
+const MARKS = [ // from this distance of two marks on, in seconds: what each says, and what is below it
+  [28 * 86400, { month: "short" }, { year: "numeric" }],
+  [86400, { day: "numeric", month: "short" }, { year: "numeric" }],
+  [60, CLOCK, { day: "numeric", month: "short" }],
+  [0, { ...CLOCK, second: "2-digit" }, { day: "numeric", month: "short" }],
+];
+
+/** Return what stands at the marks of an axis of time; the second line only where it is another one. */
+export function timeMarks(marks, step, zone) {
+  const [, above, below] = MARKS.find(([least]) => step >= least);
+  let before = "";
+  return marks.map((at) => {
+    const [first, second] = [above, below].map((parts) => new Date(1000 * at).toLocaleString(undefined, { timeZone: zone || undefined, ...parts }));
+    const words = second === before ? first : `${first}\n${second}`;
+    before = second;
+    return words;
+  });
 }
 
 /** Show all moments below an element in the reader's time; lateness is how far our clock is behind. */
