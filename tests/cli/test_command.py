@@ -16,7 +16,7 @@ from tests.cli.running import COMMAND, run
 
 from sfumato.cli.command import Count, Parts, Picture, Result, TableFile, Target, add, add_group
 from sfumato.cli.failures import Commands
-from sfumato.cli.lab_contest import NAMES
+from sfumato.datasets.named_streams import NAMES
 from sfumato.files.dialects import USUAL, Dialect
 from sfumato.streams.published import METHODS
 from sfumato.streams.published.smoothers import SMOOTHERS

@@ -20,19 +20,10 @@ if TYPE_CHECKING:  # numpy and pyarrow take their time
     from sfumato.datasets.endless import Stream
     from sfumato.lab.contest import MethodScore
 
-__all__ = ["NAMES", "compare_methods"]
+__all__ = ["compare_methods"]
 
-CONTINUOUS: Final = "-con"
-NAMES: Final = (
-    *("lns", "sin", "log", "steps", "jumps", "constant", "white", "season"),
-    *("lns-con", "sin-con", "log-con"),
-    *("drifting", "rare", "flights", "taxi"),
-)
-DRIFTING: Final = {"drifting": (16, 1.0), "rare": (64, 2.0)}
-"""The streams of drifting items: how many, and the power by which their shares fall."""
 OURS: Final = "filtered"
 RIVALS: Final = ("lpd", "lpa")
-POOLED: Final = "pooled"
 
 Rounds = dict[str, list[list["MethodScore"]]]
 """What each repetition of the contest has measured, by the name of the stream."""
@@ -40,12 +31,14 @@ Rounds = dict[str, list[list["MethodScore"]]]
 
 def compare_methods(asked: CompareOptions, window: int) -> Result:
     """Run all methods on all streams."""
-    from sfumato.lab.contest import summed
+    from sfumato.lab.contest import lead, summed
 
     methods, streams = _methods(asked.methods), _streams(asked)
     rounds = _rounds(asked, window, methods, streams)
     totals = {name: summed(rows) for name, rows in rounds.items()}
-    gains, ahead = _gains(totals), _ahead(totals)
+    gains = _gains(totals)
+    leads = {name: lead(by_method) for name, by_method in totals.items()}
+    ahead = {name: ahead_by for name, ahead_by in leads.items() if ahead_by is not None}
     rows = [
         {
             "stream": name,
@@ -130,31 +123,26 @@ def _streams(asked: CompareOptions) -> dict[str, Stream]:
 
 def _stream(name: str, asked: CompareOptions) -> Stream:
     from sfumato.datasets import endless
-    from sfumato.simulation.drifting import Drifting
+    from sfumato.datasets.named_streams import NAMES, named_stream
 
-    devices = asked.devices or endless.DEVICES
-    periods = asked.periods or endless.PERIODS
-    curve, drawn = name.removesuffix(CONTINUOUS), (devices, periods, asked.seed)
-    if name in endless.CURVES:
-        return endless.DrawnBits(name, *drawn, asked.pace)
-    if curve in endless.CURVES:
-        return endless.NoisyNumbers(curve, *drawn, pace=asked.pace)
-    if asked.pace is not None:
+    if name not in NAMES:
+        raise ConfigurationError(f"--stream names {name!r}; {', '.join(NAMES)} are there.")
+    if asked.pace is not None and name.removesuffix("-con") not in endless.CURVES:
         raise ConfigurationError(
             f"--pace is {asked.pace:g} where --stream names {name!r}; only "
             f"{', '.join(endless.CURVES)} have a pace."
         )
-    if name in DRIFTING:
-        size, power = DRIFTING[name]
-        size = asked.items if isinstance(asked.items, int) else size
-        return Drifting(size, devices, periods, asked.seed, power=power)
-    if name == "flights":
-        return endless.flights_by_day(devices, asked.seed)
-    if name == "taxi":
-        if asked.data is None:
-            raise ConfigurationError(f"--stream taxi needs --data, a folder with {endless.TAXI}.")
-        return endless.taxi_by_half_hour(asked.data, devices, asked.seed)
-    raise ConfigurationError(f"--stream names {name!r}; {', '.join(NAMES)} are there.")
+    if name == "taxi" and asked.data is None:
+        raise ConfigurationError(f"--stream taxi needs --data, a folder with {endless.TAXI}.")
+    return named_stream(
+        name,
+        asked.devices or endless.DEVICES,
+        asked.periods,
+        asked.seed,
+        pace=asked.pace,
+        items=asked.items if isinstance(asked.items, int) else None,
+        folder=asked.data,
+    )
 
 
 def _table(asked: CompareOptions, path: Path) -> Stream:
@@ -222,7 +210,7 @@ def _text(
         listed = ", ".join(f"{name} {gain:.2f}x ({best})" for name, (best, gain) in ahead.items())
         everywhere = [gain for _, gain in ahead.values()]
         yield (
-            f"\n{POOLED} against the best other method, all projected: {listed}; geometric mean "
+            f"\npooled against the best other method, all projected: {listed}; geometric mean "
             f"{geometric_mean(everywhere):.2f}x, least {min(everywhere):.2f}x."
         )
 
@@ -255,21 +243,6 @@ def _gains(totals: dict[str, dict[str, dict[str, float]]]) -> dict[str, float]:
         for name, by_method in totals.items()
         if {OURS, *RIVALS} <= by_method.keys()
     }
-
-
-def _ahead(totals: dict[str, dict[str, dict[str, float]]]) -> dict[str, tuple[str, float]]:
-    """Return the best method that is not ours on each stream, and its error divided by ours.
-
-    All shares are moved to the nearest possible ones first.
-    """
-    ahead = {}
-    for name, by_method in totals.items():
-        errors = {method: measured["projected"] for method, measured in by_method.items()}
-        others = {method: error for method, error in errors.items() if method not in (POOLED, OURS)}
-        if POOLED in errors and others:
-            best = min(others, key=others.__getitem__)
-            ahead[name] = best, others[best] / errors[POOLED]
-    return ahead
 
 
 def _percent(share: float) -> str:

@@ -9,7 +9,7 @@ has on our wire, its envelope included.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log2
 from typing import Final
@@ -27,9 +27,12 @@ from sfumato.simulation import Simulation, steps
 from sfumato.streams.window import METHODS, Window
 from sfumato.wire.reports import Layout
 
-__all__ = ["METHODS", "MethodScore", "bits", "contest", "livest", "summed", "wire_bytes"]
+__all__ = ["METHODS", "MethodScore", "bits", "contest", "lead", "livest", "summed", "wire_bytes"]
 
 
+POOLED: Final = "pooled"
+OURS: Final = ("filtered", POOLED)
+"""The methods that are not those of papers."""
 RATE: Final = 0.01
 """How often there may be an alarm in a period without an event."""
 JUMP: Final = 0.15
@@ -176,6 +179,24 @@ def summed(rows: Sequence[Sequence[MethodScore]]) -> dict[str, dict[str, float]]
         }
         for index, first in enumerate(rows[0])
     }
+
+
+def lead(errors: Mapping[str, Mapping[str, float]]) -> tuple[str, float] | None:
+    """Return the best method that is not ours, and its error divided by that of ``pooled``.
+
+    All shares are moved to the nearest possible ones first. None if there is nothing to compare.
+
+    Parameters
+    ----------
+    errors
+        What :func:`summed` returns.
+
+    """
+    others = {name: each["projected"] for name, each in errors.items() if name not in OURS}
+    if POOLED not in errors or not others:
+        return None
+    best = min(others, key=others.__getitem__)
+    return best, others[best] / errors[POOLED]["projected"]
 
 
 def _row(method: str, run: Simulation, stream: Stream, watch: Watch) -> MethodScore:
