@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from sfumato.arrays import Floats, Ints
 from sfumato.errors import InputError
 from sfumato.randomness import Source, seeded
 
-__all__ = ["KnownStream", "amount_streams", "example_amounts"]
+__all__ = ["KnownStream", "amount_streams", "amounts_in", "example_amounts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +23,14 @@ class KnownStream:
     name: str
     values: Ints
     bound: int
+
+
+RECORDED: Final = {
+    "POS": ("pos.parquet", "value", 1, 1657),
+    "fares, 10 cents": ("nyc_taxi_2023_01.parquet", "fare_cents", 10, 30_000),
+    "fares, cents": ("nyc_taxi_2023_01.parquet", "fare_cents", 1, 30_000),
+}
+"""The file and the column of each recorded stream, its unit there, and its bound in units."""
 
 
 def amount_streams(folder: Path | None) -> list[KnownStream]:
@@ -40,18 +49,19 @@ def amount_streams(folder: Path | None) -> list[KnownStream]:
         ]
     pq = extras.module("pyarrow.parquet")
     there = []
-    for name, file, column, unit, bound in (
-        ("POS", "pos.parquet", "value", 1, 1657),
-        ("fares, 10 cents", "nyc_taxi_2023_01.parquet", "fare_cents", 10, 30_000),
-        ("fares, cents", "nyc_taxi_2023_01.parquet", "fare_cents", 1, 30_000),
-    ):
-        path = folder / file
-        if path.exists():
-            values = pq.read_table(path, columns=[column])[column].to_numpy().astype(np.int64)
-            there.append(KnownStream(name, np.clip((values + unit // 2) // unit, 0, bound), bound))
+    for name in amounts_in(folder):
+        file, column, unit, bound = RECORDED[name]
+        table = pq.read_table(folder / file, columns=[column])
+        values = table[column].to_numpy().astype(np.int64)
+        there.append(KnownStream(name, np.clip((values + unit // 2) // unit, 0, bound), bound))
     if not there:
         raise InputError(f"{folder} has neither pos.parquet nor nyc_taxi_2023_01.parquet.")
     return there
+
+
+def amounts_in(folder: Path) -> list[str]:
+    """Return the names of the recorded streams whose files are in a folder."""
+    return [name for name, (file, *_) in RECORDED.items() if (folder / file).is_file()]
 
 
 def example_amounts(n: int, rng: Source) -> Floats:

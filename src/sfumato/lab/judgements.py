@@ -72,6 +72,8 @@ class Judgement:
 
 def agrees(printed: PrintedNumber, measured: Measured, spread: float) -> bool:
     """Return whether a measured number is the printed one, as far as noise and digits tell."""
+    if printed.value < 0:
+        return abs(printed.value - measured.value) <= printed.half_unit
     if min(printed.value, measured.value) <= 0 or not isfinite(measured.value):
         return printed.value == measured.value
     off = abs(log(measured.value / printed.value))

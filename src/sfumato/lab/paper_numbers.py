@@ -63,8 +63,9 @@ def printed_numbers(name: str) -> list[PrintedNumber]:
 
 def _numbers(table: Mapping[str, Any]) -> Iterator[PrintedNumber]:
     for row in table.get("rows", ()):
-        fields = {key: value for key, value in row.items() if key not in table["metrics"]}
+        words = (*table["metrics"], "at")
+        fields = {key: value for key, value in row.items() if key not in words}
         for metric in table["metrics"]:
             printed = row.get(metric, "").split()
-            for index, digits in zip(table["at"], printed, strict=bool(printed)):
+            for index, digits in zip(row.get("at", table["at"]), printed, strict=bool(printed)):
                 yield PrintedNumber(fields | {table["across"]: index}, metric, digits)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.mechanisms.density.shapes import CDFS, SMOOTH, tallies, truth
+from tests.mechanisms.density.shapes import SMOOTH, tallies, truth
 
 from sfumato.core.tally import Tally
+from sfumato.datasets.densities import CDFS
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 from sfumato.mechanisms import SquareWave
 from sfumato.mechanisms.density import Distribution

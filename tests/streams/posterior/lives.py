@@ -113,8 +113,8 @@ def noise(draw: Draw, devices: int) -> Streams:
 LIVES: Mapping[str, Life] = {
     "planes": Life(Category(PLACES), 4.0, 3_000, planes, 9),
     "air": Life(Category(6), 0.7, 5_000, air(48), 25),
-    "wind": Life(Category(16), 3.0, 10_000, wind, 33),
     "long air": Life(Category(6), 1.5, 20_000, air(100), 47),
+    "wind": Life(Category(16), 3.0, 10_000, wind, 33),
     "shop": Life(Items(6), 1.5, 5_000, shop, 6),
     "recent": Life(Binary(), 1.0, 10_000, recent, 8),
     "zones": Life(Category(8), 1.0, 30_000, zones),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -107,3 +108,19 @@ def test_all_lives_are_told_five_times_as_sharp_by_intervals_that_hold() -> None
         for kind in KINDS:
             assert covered(each, kind) >= 0.94
         assert np.mean([(told.final < z_score(0.95)).mean() for told in each]) >= 0.94
+    assert [*map(row, results.values())] == shown()
+
+
+def row(results: list[Told]) -> list[str]:
+    """Return the numbers of a life as the docs print them."""
+    ratios = [f"{ratio(results, decoder):.2f}" for decoder in ("filtered", "posterior")]
+    return ratios + [f"{covered(results, kind):.0%}" for kind in KINDS]
+
+
+def shown() -> list[list[str]]:
+    """Return the rows of the docs' table, in the order of the lives."""
+    text = (Path(__file__).parents[3] / "docs" / "streams.md").read_text("utf-8")
+    table = text.partition("| stream | `filtered` | `posterior` |")[2].partition("\n\n")[0]
+    lines = table.splitlines()[2:]
+    assert len(lines) == len(LIVES)
+    return [[cell.strip() for cell in line.split("|")[2:-1]] for line in lines]

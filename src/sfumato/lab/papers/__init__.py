@@ -17,7 +17,8 @@ __all__ = ["PAPERS", "experiment", "experiments"]
 
 PAPERS: Final = (
     *("rates_paper", "exsub_paper", "online_paper"),
-    *("tops_paper", "thresholds_paper", "ids_paper", "collision_paper", "own_numbers"),
+    *("tops_paper", "thresholds_paper", "ids_paper", "collision_paper"),
+    *("own_numbers", "own_windows", "own_densities", "own_amounts"),
 )
 """The files with experiments."""
 

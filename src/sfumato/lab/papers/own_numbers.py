@@ -1,4 +1,4 @@
-"""Numbers of our own docs: Weave and windows beside the papers' ways, and bounds of shuffling."""
+"""Numbers of our own docs: Weave beside the papers' ways, and bounds of shuffling."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any, Final
 
 from sfumato import catalog
 from sfumato.accounting.shuffle import amplify
-from sfumato.datasets.endless import DEVICES, PERIODS, DrawnBits
 from sfumato.lab.accuracy import DATA, FULL, Comparison, fan_out_errors
-from sfumato.lab.contest import contest
-from sfumato.lab.experiment import Cell, Drawing, Experiment, Setting, grid
+from sfumato.lab.experiment import Cell, Drawing, Experiment, Measured, Setting, grid
+from sfumato.simulation.made_up_lives import LIVES
 
 __all__ = ["EXPERIMENTS"]
 
-WAYS: Final = ("tree with ExSub", "tree", "tree, full", "snapshots", "online", "smoothed")
+WAYS: Final = (
+    *("tree with ExSub", "tree", "tree, full", "snapshots", "online", "smoothed"),
+    *("online / snapshots", "behind"),
+)
 MADE_UP: Final = "made-up streams that are uniform, moving or slow; the largest ratio of the three"
 
 
@@ -26,7 +28,14 @@ def _ratios(comparison: Comparison, workload: str) -> Mapping[str, float]:
     )
     full = record["errors"][FULL]["online"]
     seen = {f"RMSE of {devices}": (full / devices) ** 0.5 for devices in (200, 100_000)}
-    return {**record["ratios"], "tree, full": record["full"].get("tree", 0.0), **seen}
+    ahead = [ways["online"] / ways["snapshots"] for ways in record["errors"].values()]
+    return {
+        **record["ratios"],
+        "tree, full": record["full"].get("tree", 0.0),
+        "online / snapshots": max(ahead),
+        "behind": max(record["behind"].values()),
+        **seen,
+    }
 
 
 def _measure(cell: Cell, setting: Setting) -> Mapping[str, float]:
@@ -153,36 +162,43 @@ FAN_OUTS = Experiment(
     seconds=0.5,
 )
 
-COMPARED: Final = ("lsp", "lpu", "lpd", "lpa", "filtered")
+RUNS: Final = 16
 
 
-def _contest(cell: Cell, setting: Setting) -> Mapping[str, float]:
-    """Return the squared error of each method, in millionths, and what `filtered` is good for."""
+def _simulated(cell: Cell, setting: Setting) -> Mapping[str, float | Measured]:
+    """Return exact errors, and the same simulated, each with its standard error."""
     del setting
-    stream = DrawnBits(str(cell["stream"]), DEVICES, PERIODS, 1)
-    sizes = {"epsilon": float(cell["epsilon"]), "window": int(cell["window"])}
-    rows = {row.method: row for row in contest(stream, methods=COMPARED, **sizes)}  # type: ignore[arg-type]
-    ours = rows["filtered"]
-    return {method: 1e6 * row.mse for method, row in rows.items()} | {
-        "coverage": 100 * ours.coverage,
-        "AUC of both": max(rows["lpd"].auc, rows["lpa"].auc),
-        "AUC": ours.auc,
-    }
+    comparison, life = Comparison(str(cell["data"]), 8, int(cell["periods"])), str(cell["life"])
+    exact = comparison.exact(life)
+    numbers: dict[str, float | Measured] = {}
+    for way, (mean, error) in comparison.simulated(life, repeats=RUNS).items():  # type: ignore[arg-type]
+        numbers |= {
+            way: exact[way],
+            f"{way}, simulated": Measured(mean, error),
+            f"{way}, standard error": error,
+        }
+    return numbers
 
 
-WINDOWS = Experiment(
-    name="own/windows",
-    title="Squared errors of methods for windows, in millionths",
-    data="LNS, Sin and Log, made up as in 003",
-    cells=lambda setting: [
-        {"stream": name, "epsilon": epsilon, "window": window}
-        for epsilon, window in ((1.0, 20), (0.5, 50))
-        for name in (("log",) if setting.quick else ("lns", "sin", "log"))
-    ],
-    measure=_contest,
-    drawing=Drawing("stream", "stream", dict.fromkeys(COMPARED, "millionths"), "stream", "window"),
-    seconds=10.0,
+SIMULATED: Final = Experiment(
+    name="own/simulated",
+    title="n times the squared error of means, simulated beside exact figures",
+    data="made-up streams that are uniform, moving or slow",
+    cells=lambda setting: grid(
+        data="binary item" if setting.quick else tuple(DATA),
+        life="moving" if setting.quick else tuple(LIVES),
+        periods=32,
+    ),
+    measure=_simulated,
+    drawing=Drawing(
+        "life",
+        "streams",
+        {f"online{ending}": "n times the squared error" for ending in ("", ", simulated")},
+        "life",
+        "data",
+    ),
+    seconds=4.0,
     partly=True,
 )
 
-EXPERIMENTS: Final = (STREAMS, HORIZONS, SUMS, FAN_OUTS, WINDOWS, SHUFFLE)
+EXPERIMENTS: Final = (STREAMS, HORIZONS, SUMS, SIMULATED, FAN_OUTS, SHUFFLE)
