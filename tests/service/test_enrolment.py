@@ -146,6 +146,22 @@ def test_one_who_was_away_enrols_in_a_later_period(street: Street) -> None:
     assert "takes part from period 3 on was sent" in "\n".join(device.log())
 
 
+def test_one_whose_answer_was_lost_counts_once_however_long_it_was_away(street: Street) -> None:
+    street.at(1.0)
+    (device,) = street.join(1, on=True)
+    street.world.lost = 1
+    street.flush()
+    street.world.lost = 0
+    assert [outcome for _, outcome, _ in device.journal.said(street.running.task_id)] == [None]
+    street.at(46.0)  # four periods have closed
+    for _ in range(4):
+        street.close()
+    street.flush()
+    street.flush()
+    assert street.world.store.enrolled(street.running.task_id) == {1: 1}
+    assert [outcome for _, outcome, _ in device.journal.said(street.running.task_id)] == ["sent"]
+
+
 def test_reports_of_devices_that_have_not_enrolled_are_flagged(street: Street) -> None:
     street.at(1.0)
     street.join(20, on=False)

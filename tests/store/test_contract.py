@@ -134,6 +134,27 @@ def test_closing_twice_changes_nothing(sharing: Sharing) -> None:
     assert list(second.log(TASK)) == rows
 
 
+def test_what_is_sent_once_stays_known_and_nothing_else(sharing: Sharing) -> None:
+    store, other = sharing.store, sharing.another()
+    ids: list[bytes] = []
+    for period in (1, 2, 3):
+        for seed in (1, 2):
+            ids += [_reports(10 * period + seed, 6)[0]]
+            store.commit([filled(period, ids[-1], b"ababbb")])
+        store.end_round(TASK, period, 0)
+        store.settle(TASK, period, count)
+        store.pack(TASK, period, once=lambda contents: np.frombuffer(contents, "u1") == ord("a"))
+        store.close_period(TASK, Release(period, 0, np.zeros(1), np.zeros(1)))
+    for here in (store, other):
+        known = [
+            here.counted(TASK, 1 + place // 2, each).tolist() for place, each in enumerate(ids)
+        ]
+        assert known == [[True, False, True, False, False, False]] * 4 + [[True] * 6] * 2
+        assert not here.counted(TASK, 2, ids[0]).any()
+    sharing.store.archive_task(TASK)
+    assert not other.counted(TASK, 1, ids[0]).any()
+
+
 def test_a_closed_period_that_was_not_packed_says_so(sharing: Sharing) -> None:
     store = sharing.store
     store.commit([filled(1, *_reports(6, 20))])

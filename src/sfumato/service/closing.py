@@ -142,7 +142,7 @@ class Closer:
         if running.task_id in self._packed:
             return
         for period in self._store.unpacked(running.task_id):
-            self._store.pack(running.task_id, period, keeps=running.keeps_contents)
+            running.driver.pack(period, keeps=running.keeps_contents)
             if time.monotonic() > end:
                 return
         self._packed.add(running.task_id)

@@ -20,6 +20,7 @@ from sfumato.service.engine_lag import EngineLag
 from sfumato.service.task_driving import Driver
 from sfumato.service.task_summary import TaskSummary
 from sfumato.store import EngineProgress, Release, Store, StoredTask
+from sfumato.store.interface import MOST_LATE
 from sfumato.store.key_wrapping import KeyWrapping
 from sfumato.streams.amplification import Shuffled, fewest_counted, requirement
 from sfumato.streams.judging import Judge
@@ -276,14 +277,12 @@ class RunningTask:
         return np.asarray(contents["block"], dtype=np.int64)
 
     def counted_before(self, periods: Array, ids: Array) -> Bools:
-        """Return a mask of the late reports that were counted before their period closed.
-
-        Only those of the period that closed last are known, and up to a thousand at once.
-        """
-        last = periods == self.sealed
+        """Return a mask of the late reports that are known to have been counted in time."""
         known = np.zeros(len(periods), dtype=bool)
-        if last.any():
-            known[last] = self.counted(self.sealed, ids[last].tobytes())
+        few = self.protocol.enrols and len(periods) <= MOST_LATE
+        for period in np.unique(periods).tolist() if few else [self.sealed]:
+            if (rows := periods == period).any():
+                known[rows] = self.counted(period, ids[rows].tobytes())
         return known
 
     def counted(self, period: int, ids: bytes) -> Bools:

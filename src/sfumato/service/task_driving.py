@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from sfumato.arrays import Floats
+from sfumato.arrays import Bools, Floats
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.core.stream import Ask, Curator, Place, Stream, Timestep
 from sfumato.core.tally import ENROLMENT
@@ -142,6 +142,14 @@ class Driver:
         nothing = Covariance(np.full_like(unknown, np.inf))
         return Estimate(unknown, nothing, estimate.labels, estimate.n, estimate.guarantee)
 
+    def pack(self, period: int, *, keeps: bool) -> None:
+        """Move the contents of a closed period into the log, or erase them if none are kept."""
+        once = self._said_once if self._stream.enrols else None
+        self._store.pack(self._task_id, period, keeps=keeps, once=once)
+
+    def _said_once(self, contents: bytes) -> Bools:
+        return np.asarray(self._layout.contents(contents)["span"] == ENROLMENT)
+
     def close_round(self, count: Count, *, keeps: bool = True) -> Release | None:
         """Close the open round; return what the period releases if it was the last one.
 
@@ -164,7 +172,7 @@ class Driver:
             if estimate is None:
                 self._store.close_round(self._task_id, period, number)
                 return None
-            self._store.pack(self._task_id, period, keeps=keeps)
+            self.pack(period, keeps=keeps)
             release = self._closed(period, estimate)
         except BaseException:
             self.restore(period - 1)

@@ -6,22 +6,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from typing import Final
 
 from sfumato.arrays import Bools, Floats
 from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.store.epochs import EngineProgress, Epoch
 
-__all__ = [
-    "Count",
-    "Filled",
-    "LogRow",
-    "Release",
-    "Store",
-    "StoredTask",
-]
+__all__ = ["MOST_LATE", "Count", "Filled", "LogRow", "Once", "Release", "Store", "StoredTask"]
+
+MOST_LATE: Final = 1024
+"""The largest number of late reports that are looked up at once."""
 
 Count = Callable[[int, bytes], Mapping[Place, Tally]]
 """A function that returns the tallies of a period's report contents."""
+
+Once = Callable[[bytes], Bools]
+"""A function that returns a mask of the contents that a device sends only once in a task."""
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,13 @@ class Store(ABC):
 
     @abstractmethod
     def pack(
-        self, task_id: bytes, period: int, *, with_ids: bool = False, keeps: bool = True
+        self,
+        task_id: bytes,
+        period: int,
+        *,
+        with_ids: bool = False,
+        keeps: bool = True,
+        once: Once | None = None,
     ) -> None:
         """Move the contents of a closed period into the log, in random order and without ids.
 
@@ -309,6 +315,8 @@ class Store(ABC):
             to the id.
         keeps
             Whether contents are kept; if not, they are erased from the files, as ids are.
+        once
+            Tells which contents devices send only once in a task, whose ids stay known.
 
         """
 
@@ -330,8 +338,8 @@ class Store(ABC):
     def counted(self, task_id: bytes, period: int, ids: bytes) -> Bools:
         """Return a mask of the ids that were counted in a sealed period of a task.
 
-        Only the last period is known, and up to a thousand ids at once are looked up; none of the
-        others is in the mask.
+        Of periods before the last one only what devices send once is known. Up to a thousand ids at
+        once are looked up; none of the others is in the mask.
         """
 
     # ---- counting by an engine ---------------------------------------------------------------

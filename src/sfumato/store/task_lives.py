@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from sfumato.store.report_tables import ReportTables
+from sfumato.store.settled_tables import SettledTables
 
 __all__ = ["TaskLives"]
 
 _LATER: Final = "WHERE task_id = ? AND period > ?"
 
 
-class TaskLives(ReportTables):
+class TaskLives(SettledTables):
     """A store in SQL: tasks that end or are archived, and periods that lack reports."""
 
     def end_task(self, task_id: bytes, last_period: int) -> bool:
