@@ -15,6 +15,8 @@ from sfumato.randomness import seeded
 from sfumato.simulation import Simulation, simulate
 from sfumato.simulation.drifting import Drifting
 from sfumato.streams.window import Window, WindowEstimate
+from sfumato.streams.window import jumping as jumping_bank
+from sfumato.streams.window.jumping import LAWS, WARY
 from sfumato.streams.window.pooled_method import FIRST, Pooled
 
 from .people import Steady
@@ -102,6 +104,20 @@ def test_white_noise_is_left_as_it_is() -> None:
     pooled, plain = ran(white, 10, 2.0), ran(white, 10, 2.0, "lpu")
     assert pooled.mse() < 1.1 * plain.mse()
     assert pooled.coverage() > 0.93
+
+
+@pytest.mark.statistics
+def test_intervals_hold_the_jitter_that_answers_cannot_show(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Jitter of half an answer's deviation; all sizes alike would be too hopeful."""
+    white = [bits(np.random.default_rng(run).uniform(0.1, 0.3, 200)) for run in range(8)]
+    held = []
+    for factors in (jumping_bank.FEARS, np.where(LAWS[:, 2] > 0, WARY, 1.0)):
+        monkeypatch.setattr(jumping_bank, "FEARS", factors)
+        held.append(np.mean([ran(each, 80, 0.5).coverage() for each in white]))
+    assert held[0] > 0.925
+    assert held[1] < held[0] - 0.015
 
 
 @pytest.mark.statistics

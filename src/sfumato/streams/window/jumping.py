@@ -57,6 +57,10 @@ OWN: Final = 1.0
 """The number of entries that the laws' own probabilities count for where entries are pooled."""
 WARY: Final = 800.0
 """The factor of the probability of jitter in variances, because weak answers cannot exclude it."""
+FEARS: Final = np.where(
+    LAWS[:, 2] > 0, WARY * np.sqrt(LAWS[:, 2] / np.exp(np.mean(np.log(JITTERS)))), 1.0
+)
+"""That factor by law: of jitters that answers cannot tell apart, larger ones are to be feared."""
 
 
 class JumpingBank:
@@ -207,7 +211,7 @@ class JumpingBank:
         mean = (weights * truth).sum(axis=(1, 2))
         squares = inside + (truth - mean[:, None, None]) ** 2
         variance = (weights * squares).sum(axis=(1, 2))
-        wary = weights * np.where(self._jitter > 0, WARY, 1.0)
+        wary = weights * FEARS
         self.wary = (wary * squares).sum(axis=(1, 2)) / wary.sum(axis=(1, 2)) / variance
         return mean, variance
 
