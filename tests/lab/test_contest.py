@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.datasets.endless import DrawnBits
 from sfumato.errors import ConfigurationError
-from sfumato.lab.contest import bits, contest, livest, summed, wire_bytes
+from sfumato.lab.contest import bits, contest, lead, livest, summed, wire_bytes
 from sfumato.simulation import simulate
 from sfumato.simulation.drifting import Drifting
 from sfumato.streams.window import Window
@@ -80,3 +80,11 @@ def test_what_moves_most_is_watched() -> None:
     assert livest(truth).weights.tolist() == [0, 0, 1]
     with pytest.raises(ConfigurationError, match="there are no methods"):
         contest(DrawnBits("log", N, 4), epsilon=1.0, window=2, methods=())
+
+
+def test_the_lead_is_over_the_best_method_that_is_not_ours() -> None:
+    errors = {"lpu": 3.0, "filtered": 0.5, "lsp": 2.0, "pooled": 1.0}
+    measured = {method: {"projected": error} for method, error in errors.items()}
+    assert lead(measured) == ("lsp", 2.0)
+    assert lead({"pooled": {"projected": 1.0}, "filtered": {"projected": 2.0}}) is None
+    assert lead({"lpu": {"projected": 1.0}}) is None

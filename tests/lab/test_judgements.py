@@ -20,6 +20,8 @@ from sfumato.lab.paper_numbers import PrintedNumber
         ("0.0000", 0.0, 0.0, 0.0, True),
         ("0.0000", 1.0, 0.0, 0.0, False),
         ("1.5", float("inf"), 0.0, 0.0, False),
+        ("-0.2", -0.24, 0.0, 0.0, True),  # a power of ten
+        ("-0.2", -0.26, 0.0, 0.0, False),
     ],
 )
 def test_a_number_agrees_up_to_noise_and_digits(
