@@ -157,6 +157,19 @@ def test_a_figure_says_what_is_the_same_in_all_of_it() -> None:
     assert "Throughout: 128 entries, 8 non-zeros, 50,000 people. Data: synthetic" in words
 
 
+def test_a_figure_says_which_lines_lie_under_others() -> None:
+    experiment = papers.experiment("000/table-1")
+    heights = {"efmrtt": 1.0, "ddrm": 1.01, "exsub": 2.0}
+    cells = tuple(
+        (cell, {"MSE": Measured(heights.get(str(cell["mechanism"]), 0.01 * float(index)))})
+        for index, cell in enumerate(experiment.cells(Setting()), 1)
+        if cell["mechanism"] in (*heights, "kvue")
+    )
+    figure = plots.repeated(Outcome(experiment, Results(cells), Results(()), (), 0.0))
+    words = " ".join(text.get_text() for text in figure.texts)
+    assert "Hidden: efmrtt under ddrm. " in words
+
+
 def test_places_and_large_numbers_are_labelled_as_people_write_them() -> None:
     experiment = papers.experiment("000/table-1")
     cells = list(experiment.cells(Setting()))

@@ -16,7 +16,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 
 from sfumato.errors import ConfigurationError
 from sfumato.lab.bench import Outcome
-from sfumato.lab.experiment import Drawing, Results
+from sfumato.lab.experiment import Drawing, Results, cell_key
 from sfumato.lab.paper_numbers import printed_numbers
 from sfumato.plots import style
 
@@ -43,6 +43,7 @@ _ACROSS: Final = 2  # panels in a row
 _TALL: Final = 2.75  # inches of a panel with its words
 _KEYS: Final = 5  # names in a row of the legend
 _LETTERS: Final = 125  # in a line of the note
+_SAME: Final = 0.008  # of the height of an axis, up to which lines cannot be told apart
 _FEW: Final = 5  # places across, each of which has its label
 
 Stroke = dict[str, Any]
@@ -61,7 +62,7 @@ def repeated(outcome: Outcome) -> Figure:
     down = ceil(len(panels) / across)
     lines = _lines(results, drawing)
     strokes = _strokes([*dict.fromkeys(name for name, _, _ in lines)])
-    about = f"{_fixed(results, drawing)}Data: {experiment.data}."
+    about = f"{_hidden(results, drawing, lines)}{_fixed(results, drawing)}Data: {experiment.data}."
     foot = 0.3 + 0.2 * (ceil((len(strokes) + 1) / _KEYS) + ceil(len(about) / _LETTERS))
     height = 1.0 + _TALL * down + foot
     note = f"; {corrected}" if corrected else ""
@@ -100,6 +101,33 @@ def _lines(results: Results, drawing: Drawing) -> list[Line]:
         for member in results.choices(drawing.series)
         if any(metric in there for _, there in results.where(**{drawing.series: member}))
     ]
+
+
+def _hidden(results: Results, drawing: Drawing, lines: list[Line]) -> str:
+    """Return which lines lie under others that are drawn after them, as a sentence."""
+    values: dict[str, dict[tuple[str, str], float]] = {}
+    for name, metric, where in lines:
+        for cell, measured in results.where(**where):
+            rest = {field: value for field, value in cell.items() if field != drawing.series}
+            if metric in measured:
+                height = measured[metric].value
+                height = log10(height) if drawing.log_y and height > 0 else height
+                values.setdefault(name, {})[metric, cell_key(rest)] = height
+    every = [height for line in values.values() for height in line.values()]
+    close = _SAME * (max(every) - min(every)) if every else 0.0
+    under: dict[str, list[str]] = {}
+    for index, (name, line) in enumerate(values.items()):
+        over = [
+            other
+            for other, there in [*values.items()][index + 1 :]
+            if len(line) > 1
+            and line.keys() == there.keys()
+            and all(abs(height - there[key]) <= close for key, height in line.items())
+        ]
+        if over:
+            under.setdefault(over[-1], []).append(name)
+    words = (f"{', '.join(map(_key, names))} under {_key(name)}" for name, names in under.items())
+    return f"Hidden: {'; '.join(words)}. " if under else ""
 
 
 def _legend(figure: Figure, strokes: Mapping[str, Stroke], top: float, printed: str) -> None:
