@@ -153,7 +153,7 @@ def test_a_figure_says_what_is_the_same_in_all_of_it() -> None:
     mended = [cell for cell in map(experiment.errata[0].applied, cells) if cell is not None]
     results, corrected = _one_tenth(experiment, cells), _one_tenth(experiment, mended)
     figure = plots.repeated(Outcome(experiment, results, corrected, (), 0.0))
-    words = " ".join(text.get_text() for text in figure.texts)
+    words = " ".join(" ".join(text.get_text() for text in figure.texts).split())
     assert "Throughout: 128 entries, 8 non-zeros, 50,000 people. Data: synthetic" in words
 
 
@@ -166,7 +166,7 @@ def test_a_figure_says_which_lines_lie_under_others() -> None:
         if cell["mechanism"] in (*heights, "kvue")
     )
     figure = plots.repeated(Outcome(experiment, Results(cells), Results(()), (), 0.0))
-    words = " ".join(text.get_text() for text in figure.texts)
+    words = " ".join(" ".join(text.get_text() for text in figure.texts).split())
     assert "Hidden: efmrtt under ddrm. " in words
 
 
