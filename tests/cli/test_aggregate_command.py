@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.running import answer, refused
 from tests.engines.catalogue import first_cases, of_mechanism, written
+from tests.service.engine_scenes import Scene
 from tests.vectors import stores
 from tests.vectors.keeping import database
 
@@ -85,7 +86,30 @@ def test_what_cannot_be_counted_is_named(tmp_path: Path) -> None:
         (("--master", "local[2]"), "--master is for --engine spark"),
         (("--engine", "spark", "-j", 2), "--jobs is for --engine local"),
         (("--follow",), "--follow is for the store of a collector"),
+        (("--task", "ab"), "--task is for the store of a collector"),
         (("--engine", "spark", "--master", "spark://127.0.0.1:1"), "does not answer"),
     ):
         assert sentence in refused("aggregate", a, *words)
     assert "nowhere.parquet: No such file" in refused("aggregate", tmp_path / "nowhere.parquet")
+
+
+def test_what_waits_in_a_store_is_counted_beside_its_collector(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    for period in (1, 2):
+        scene.live(period)
+        scene.close(period)
+    said = answer("aggregate", scene.path, "--jobs", 2, "--task", scene.running.name)
+    (epoch,) = said["epochs"]
+    assert (epoch["task_id"], epoch["first"], epoch["last"]) == (scene.running.name, 1, 2)
+    assert answer("aggregate", scene.path) == {"epochs": []}
+    scene.collector.close_due()
+    assert dict(scene.tallies(scene.running)) == dict(scene.tallies(scene.twin))
+    for words, sentence in (
+        (("-o", tmp_path / "a.tallies"), "--output is for files"),
+        (("--engine", "spark"), "is a file; a postgresql:// address is expected"),
+        (("--checkpoint", tmp_path), "--checkpoint is for --engine spark"),
+        (("--task", "x"), "--task is 'x'; the id of a task is expected"),
+        (("--task", scene.twin.name), "is expected, and there is"),
+    ):
+        assert sentence in refused("aggregate", scene.path, *words)
+    scene.store.close()

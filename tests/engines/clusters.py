@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,30 +37,39 @@ class Standalone:
     """A master and its workers."""
 
     master: str
+    settings: Path
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def executors(self) -> list[int]:
         """Return the ids of the processes that run tasks."""
-        return [pid for pid, words in _processes() if "CoarseGrainedExecutorBackend" in words]
+        return [pid for pid, words in processes() if "CoarseGrainedExecutorBackend" in words]
 
 
 @contextmanager
-def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
-    """Start a cluster, and stop it at the end; its files are in the folder."""
+def standalone(
+    folder: Path, workers: int = 2, settings: Mapping[str, str] | None = None
+) -> Iterator[Standalone]:
+    """Start a cluster, and stop it at the end; its files are in the folder.
+
+    Its settings are in a file, because one of them may be a secret.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    cluster = Standalone(f"spark://127.0.0.1:{port}")
+    cluster = Standalone(f"spark://127.0.0.1:{port}", folder / "conf")
+    cluster.settings.mkdir()
+    lines = [f"{name} {value}\n" for name, value in (settings or {}).items()]
+    (cluster.settings / "spark-defaults.conf").write_text("".join(lines))
     started: list[subprocess.Popen[bytes]] = []
     try:
-        started.append(_started("Master", ["--host", "127.0.0.1", "--port", str(port)], folder))
+        started.append(_started("Master", ["--host", "127.0.0.1", "--port", str(port)], cluster))
         _wait_for(port)
         for number in range(workers):
             own = folder / f"worker {number}"
             own.mkdir()
             words = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g"]
             words += ["--work-dir", str(own), cluster.master]
-            cluster.workers.append(_started("Worker", words, folder))
+            cluster.workers.append(_started("Worker", words, cluster))
             started.append(cluster.workers[-1])
         yield cluster
     finally:
@@ -71,8 +80,10 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Standalone]:
             process.wait(30)
 
 
-def _started(role: str, words: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
+def _started(role: str, words: Sequence[str], cluster: Standalone) -> subprocess.Popen[bytes]:
+    folder = cluster.settings.parent
     home = {"SPARK_HOME": str(SPARK), "PYSPARK_PYTHON": sys.executable}
+    home["SPARK_CONF_DIR"] = str(cluster.settings)
     own = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_JAVA_OPTS": SMALL}
     with (folder / f"{role}.log").open("ab") as log:
         return subprocess.Popen(  # noqa: S603
@@ -101,7 +112,8 @@ def _wait_for(port: int) -> None:
     raise AssertionError("the master does not listen")
 
 
-def _processes() -> Iterator[tuple[int, str]]:
+def processes() -> Iterator[tuple[int, str]]:
+    """Yield all processes, with their command lines."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:

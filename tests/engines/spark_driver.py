@@ -17,8 +17,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from sfumato.engines.log_following import AcknowledgedEpoch, followed
-from sfumato.engines.spark_following import SECRETIVE, SparkFollower
+from sfumato.engines.log_following import followed
+from sfumato.engines.spark_following import SparkFollower
+from sfumato.engines.spark_session import SETTINGS
 from sfumato.store.key_wrapping import KeyWrapping
 from sfumato.store.postgres import PostgresStore
 
@@ -39,10 +40,6 @@ class Doomed(PostgresStore):
         return done
 
 
-def _tell(epoch: AcknowledgedEpoch) -> None:
-    print("epoch", epoch.first, epoch.last, epoch.counted, epoch.refused, flush=True)  # noqa: T201
-
-
 def main(dsn: str, folder: Path, master: str = "local[2]", fate: str = "") -> None:
     """Follow all tasks until nothing of them waits."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -50,13 +47,14 @@ def main(dsn: str, folder: Path, master: str = "local[2]", fate: str = "") -> No
     events = folder / "events"
     events.mkdir(parents=True, exist_ok=True)
     builder = SparkSession.builder.master(master).appName("driver")
-    settings = SECRETIVE | {
+    settings = SETTINGS | {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": f"file://{events}",
         "spark.local.dir": str(folder / "local"),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
         "spark.ui.enabled": "false",
         "spark.driver.memory": "700m",
+        "spark.log.level": "WARN",
         "spark.sql.planChangeLog.level": "WARN",
     }
     for name, value in settings.items():
@@ -64,7 +62,7 @@ def main(dsn: str, folder: Path, master: str = "local[2]", fate: str = "") -> No
     session = builder.getOrCreate()
     Doomed.fate = fate
     store = Doomed(dsn)
-    follower = SparkFollower(session, store, dsn, folder / "checkpoint", KeyWrapping.of(), _tell)
+    follower = SparkFollower(session, store, dsn, folder / "checkpoint", KeyWrapping.of())
     queries = [follower.start(task.task_id) for task in followed(store)]
     print("following", flush=True)  # noqa: T201
     end = time.monotonic() + PATIENCE

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.engines.clusters import FRUGAL, NEEDS_JAVA, Standalone, processes, standalone
 from tests.service.fleets import Fleet, batch
 from tests.store.own_postgres import OwnPostgres
 
@@ -20,6 +23,8 @@ from sfumato.catalog import parse
 from sfumato.service import Collector
 from sfumato.store.key_wrapping import KeyWrapping
 from sfumato.store.postgres import PostgresStore
+
+pytestmark = NEEDS_JAVA
 
 START, LENGTH, GRACE = 1_000_000, 10, 5
 TEXT: Final = """
@@ -38,7 +43,6 @@ SECRET: Final = "a-secret-that-wraps-the-private-keys"  # noqa: S105
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[OwnPostgres]:
-    pytest.importorskip("pyspark")
     with OwnPostgres() as running:
         yield running
 
@@ -48,6 +52,8 @@ class House:
 
     def __init__(self, server: OwnPostgres, folder: Path) -> None:
         server.empty()
+        self.server = server
+        self.plain_dsn = server.dsn
         self.dsn = server.dsn.replace("sfumato@", f"sfumato:{PASSWORD}@")
         self.folder = folder
         self.now = START + 0.5
@@ -89,6 +95,22 @@ class House:
             env=os.environ | {"SFUMATO_KEY_SECRET": SECRET},
         )
 
+    def command(self, *words: str, settings: Path | None = None) -> subprocess.Popen[str]:
+        """Start `sfumato aggregate` with Spark."""
+        about = {"SFUMATO_KEY_SECRET": SECRET, "PGPASSWORD": PASSWORD}
+        if settings is not None:
+            about["SPARK_CONF_DIR"] = str(settings)
+        return subprocess.Popen(  # noqa: S603
+            [
+                *(sys.executable, "-m", "sfumato", "aggregate", self.plain_dsn),
+                *("--engine", "spark", "--json", *words),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | about,
+        )
+
     def run(self, *words: str) -> int:
         """Run a driver to its end; return its exit code."""
         code = self.driver(*words).wait(200)
@@ -99,6 +121,10 @@ class House:
     def words(self) -> str:
         return (self.folder / "said").read_text()
 
+    def counted(self, last: int) -> bool:
+        """Return whether all of the periods up to one are counted."""
+        return self.store.progress(self.running.task_id).sequence >= last
+
     def is_same(self) -> bool:
         """Return whether what is counted is what the other task has, to the last bit."""
         one, other = (
@@ -106,15 +132,20 @@ class House:
         )
         return one == other and sum(each.n for each in one.values()) == self.sent
 
-    def leaks(self) -> list[str]:
-        """Return the files in which a key or a password stands."""
+    def secrets(self) -> list[bytes]:
+        """Return the password, the secret and all private keys, however they may be written."""
         (stored,) = (t for t in self.store.tasks() if t.task_id == self.running.task_id)
         secrets = [PASSWORD.encode(), SECRET.encode()]
         for key in self.wrapping.unwrapped(stored.task_id, stored.keys).values():
             secrets += [key, key.hex().encode(), base64.b64encode(key), repr(key).encode()]
+        return secrets
+
+    def leaks(self, *expected: str) -> list[str]:
+        """Return the files in which a key or a password stands."""
+        secrets = self.secrets()
         files = [path for path in self.folder.rglob("*") if path.is_file()]
         kept = {path.relative_to(self.folder).parts[0] for path in files}
-        assert kept >= {"said", "events", "checkpoint"}
+        assert kept >= set(expected or ("said", "events", "checkpoint"))
         contents = {str(path): path.read_bytes() for path in files}
         return [
             path for path, content in contents.items() if any(each in content for each in secrets)
@@ -189,3 +220,107 @@ def test_a_driver_without_its_checkpoint_goes_on_where_the_collector_is(house: H
     house.collector.close_due()
     assert house.running.closed == 4
     assert house.is_same()
+
+
+def test_the_command_counts_what_waits(house: House) -> None:
+    house.live(range(1, 3))
+    command = house.command("--master", "local[2]")
+    said, errors = command.communicate(timeout=200)
+    assert (command.returncode, errors) == (0, "")
+    (epoch,) = json.loads(said)["epochs"]
+    assert (epoch["first"], epoch["last"], epoch["refused"]) == (1, 2, 2)
+    assert epoch["counted"] == house.sent
+    house.collector.close_due()
+    assert house.running.closed == 2
+    assert house.is_same()
+
+
+@pytest.mark.slow
+def test_a_cluster_is_followed_while_what_counts_is_killed(house: House) -> None:
+    """Executors, a worker and the driver are killed; what the cluster writes has no secret."""
+    network = {
+        "spark.authenticate": "true",
+        "spark.authenticate.secret": "a-secret-of-all-machines",
+        "spark.network.crypto.enabled": "true",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": f"file://{house.folder}/events",
+        "spark.local.dir": str(house.folder / "local"),
+    }
+    (house.folder / "events").mkdir()
+    words = ("--follow", "--checkpoint", str(house.folder / "checkpoint"))
+    with standalone(house.folder, settings=network | FRUGAL) as cluster:
+
+        def start() -> subprocess.Popen[str]:
+            return house.command(*words, "--master", cluster.master, settings=cluster.settings)
+
+        driver = start()
+        house.live(range(1, 2))
+        _wait_until(lambda: house.counted(1), driver)
+        for period, kill in ((2, _an_executor), (3, _a_worker), (4, None)):
+            house.live(range(period, period + 1))
+            if kill is not None:
+                kill(cluster)
+            else:
+                driver.kill()
+                driver.communicate()
+                driver = start()
+            _wait_until(partial(house.counted, period), driver)
+        shown = b"".join(words.encode() for _, words in processes())
+        driver.send_signal(signal.SIGTERM)
+        driver.communicate(timeout=60)
+    house.collector.close_due()
+    assert house.running.closed == 4
+    assert house.is_same()
+    assert not any(each in shown for each in [*house.secrets(), b"a-secret-of-all-machines"])
+    assert house.leaks("events", "checkpoint", "worker 0", "worker 1") == []
+
+
+def _an_executor(cluster: Standalone) -> None:
+    os.kill(cluster.executors()[0], signal.SIGKILL)
+
+
+def _a_worker(cluster: Standalone) -> None:
+    os.killpg(cluster.workers[0].pid, signal.SIGKILL)
+
+
+def _wait_until(is_done: Callable[[], bool], driver: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 200
+    while not is_done():
+        assert driver.poll() is None, driver.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+@pytest.mark.slow
+def test_secrets_do_not_cross_a_network_in_the_clear(house: House) -> None:
+    house.live(range(1, 2))
+    with standalone(house.folder, settings=FRUGAL) as cluster:
+        command = house.command("--master", cluster.master, settings=cluster.settings)
+        said, errors = command.communicate(timeout=200)
+    assert (command.returncode, said) == (2, "")
+    assert "secrets would cross the network" in json.loads(errors)["error"]
+    assert not house.counted(1)
+
+
+@pytest.mark.slow
+def test_a_follower_waits_for_its_database_and_ends_with_its_java(house: House) -> None:
+    house.live(range(1, 2))
+    command = house.command("--follow", "--master", "local[2]")
+    _wait_until(lambda: house.counted(1), command)
+    house.server.stop(signal.SIGQUIT)
+    time.sleep(4)
+    house.server.start()
+    house.live(range(2, 3))
+    _wait_until(lambda: house.counted(2), command)
+    (java,) = (pid for pid, words in processes() if "java" in words and _parent(pid) == command.pid)
+    os.kill(java, signal.SIGKILL)
+    said, errors = command.communicate(timeout=60)
+    assert command.returncode == 2, errors
+    away, ended = map(json.loads, errors.splitlines())
+    assert "cannot be reached" in away["error"] or "has broken off" in away["error"]
+    assert "has ended" in ended["error"]
+    assert len(said.split('"epochs"')) == 3
+
+
+def _parent(process: int) -> int:
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from sfumato import files
-from sfumato.cli import console
-from sfumato.cli.command import Count, Parts, Result, Target, show
+from sfumato.cli import console, store_counting
+from sfumato.cli.command import Count, Parts, Result, Target
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
     from sfumato.engines import CountedReports, Engine, Lake
-    from sfumato.engines.log_following import LogFollower
+    from sfumato.engines.log_following import Follower
 
 __all__ = ["aggregate"]
-
-PAUSE: Final = 1.0
-"""The number of seconds between two looks into the log of a collector."""
-SQLITE: Final = b"SQLite format 3"
-"""How the file of a store begins."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +45,9 @@ class AggregateOptions:
     """Of a store: the id of a task; all that an engine counts, if left out."""
     key_secret_file: Path | None = None
     """Of a store: a file with the secret that wraps private keys; otherwise SFUMATO_KEY_SECRET."""
+    checkpoint: Path | None = None
+    """Of a store that Spark follows: the folder in which it keeps how far it is, which no count
+    depends on; a temporary one if left out."""
     force: bool = False
     as_json: bool = False
 
@@ -66,25 +64,15 @@ def aggregate(asked: AggregateOptions) -> Result | None:
         raise InputError("--master is for --engine spark; --jobs says how many processes count.")
     if asked.jobs > 1 and asked.engine == "spark":
         raise InputError("--jobs is for --engine local; --master local[N] says how many cores.")
-    if _is_store(asked.source):
+    if store_counting.is_store(asked.source):
         return _store_counted(asked)
-    if asked.follow:
-        raise InputError(
-            f"--follow is for the store of a collector, which {asked.source} is not; files are "
-            "counted as they are."
-        )
+    for name in ("follow", "task", "key_secret_file", "checkpoint"):
+        if getattr(asked, name):
+            raise InputError(
+                f"--{name.replace('_', '-')} is for the store of a collector, which {asked.source} "
+                "is not; files are counted as they are."
+            )
     return _files_counted(asked)
-
-
-def _is_store(source: str) -> bool:
-    from sfumato.store.store_addresses import is_database
-
-    if is_database(source):
-        return True
-    if not Path(source).is_file():
-        return False
-    with Path(source).open("rb") as file:
-        return file.read(len(SQLITE)) == SQLITE
 
 
 # ---- files ---------------------------------------------------------------------------------------
@@ -161,41 +149,21 @@ def _next(asked: AggregateOptions, reports: CountedReports) -> str:
     return f"sfumato {verb} {asked.output}"
 
 
-# ---- stores --------------------------------------------------------------------------------------
-
-
 def _store_counted(asked: AggregateOptions) -> Result | None:
-    from sfumato.engines.log_following import LogFollower
-    from sfumato.store.key_wrapping import KeyWrapping
-    from sfumato.store.store_addresses import open_store
-
     if asked.output is not None:
         raise InputError("--output is for files; what is counted of a store becomes its own.")
-    if asked.engine == "spark":
-        raise InputError("--engine is 'spark'; of a store, local is expected.")
-    with closing(open_store(asked.source)) as store:
-        follower = LogFollower(store, KeyWrapping.of(asked.key_secret_file), asked.jobs)
+    if asked.checkpoint is not None and asked.engine != "spark":
+        raise InputError("--checkpoint is for --engine spark; the store knows how far it is.")
+    with _follower(asked) as follower:
         if not asked.follow:
-            with console.waiting("Counting"):
-                return _epochs(asked, follower)
-        while True:
-            result = _epochs(asked, follower)
-            if result.record["epochs"]:
-                show(result, as_json=asked.as_json)
-            time.sleep(PAUSE)
+            return store_counting.caught_up(follower, asked.task)
+        store_counting.follow(follower, asked.task, as_json=asked.as_json)
+    return None
 
 
-def _epochs(asked: AggregateOptions, follower: LogFollower) -> Result:
-    """Count what waits, and return what was acknowledged."""
-    try:
-        task = None if asked.task is None else bytes.fromhex(asked.task)
-    except ValueError:
-        raise InputError(f"--task is {asked.task!r}; the id of a task is expected.") from None
-    epochs = [asdict(epoch) for epoch in follower.catch_up(task)]
-    lines = [
-        f"{each['title']}: rows {each['first']:,} to {each['last']:,}, {each['counted']:,} reports "
-        f"were counted and {each['refused']:,} refused."
-        for each in epochs
-    ]
-    record = {"source": asked.source, "engine": asked.engine, "epochs": epochs}
-    return Result(record, lines or ["Nothing waits to be counted."])
+def _follower(asked: AggregateOptions) -> AbstractContextManager[Follower]:
+    secret = asked.key_secret_file
+    if asked.engine == "local":
+        return store_counting.local_follower(asked.source, secret, asked.jobs)
+    master = asked.master or "local[*]"
+    return store_counting.spark_follower(asked.source, secret, master, asked.checkpoint)

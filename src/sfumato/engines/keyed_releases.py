@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from sfumato.arrays import Ints
+from sfumato.engines.spark_session import secret_broadcast
 from sfumato.errors import ConfigurationError, InputError, MismatchError, SfumatoError
 from sfumato.streams.published import Publisher, PublishingPlan
 from sfumato.streams.published.publisher import Blocks
@@ -50,6 +51,12 @@ def release_one(
 
     """
     _demand_key(key)
+    for column, cells in zip(COLUMNS[1:], (positions, values), strict=True):
+        if cells.dtype.kind not in "iu":
+            raise InputError(
+                f"{column} of stream {name!r} is {cells.dtype}; a whole number in each row is "
+                "expected."
+            )
     own, first = np.unique(positions, return_index=True)
     ordered = values[first]
     twice = ordered[np.searchsorted(own, positions)] != values
@@ -103,20 +110,18 @@ def release_with_spark(plan: PublishingPlan, key: bytes, frame: DataFrame) -> pa
     plan
         The plan by which each stream is published.
     key
-        32 secret bytes; executors get them with a broadcast that is destroyed afterwards.
+        32 secret bytes; executors get them with a broadcast that is encrypted, and destroyed
+        afterwards.
     frame
         The columns ``stream``, ``position`` and ``value``.
 
     """
     _demand_key(key)
     _demand_columns(frame.columns)
-    shared = frame.sparkSession.sparkContext.broadcast(key)
     plain = json.dumps(plan.configuration())
-    try:
+    with secret_broadcast(frame.sparkSession, key) as shared:
         groups = frame.select(*COLUMNS).groupBy("stream")
         table = groups.applyInArrow(_applied(shared, plain), RELEASED).toArrow()
-    finally:
-        shared.destroy()
     for refused in table["refused"].drop_null().to_pylist():
         raise InputError(refused)
     return table.drop_columns(["refused"]).sort_by([("stream", "ascending"), ("to", "ascending")])

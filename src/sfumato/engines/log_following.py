@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
 from multiprocessing import get_context
-from typing import Final
+from typing import Final, Protocol
 
 from sfumato.engines.log_counting import CountedRows, LogCounter
 from sfumato.errors import ConfigurationError
@@ -24,7 +24,7 @@ from sfumato.store.key_wrapping import KeyWrapping
 from sfumato.store.store_addresses import DatabaseAway
 from sfumato.wire.published import Published
 
-__all__ = ["AcknowledgedEpoch", "LogFollower", "followed"]
+__all__ = ["PAUSE", "AcknowledgedEpoch", "Follower", "LogFollower", "followed"]
 
 _Counting = Callable[[Iterable[LogRow]], Iterator[CountedRows]]
 
@@ -86,6 +86,21 @@ def followed(store: Store, task_id: bytes | None = None) -> list[StoredTask]:
             f"expected, and there is {listed}."
         )
     return [tasks[task_id]]
+
+
+class Follower(Protocol):
+    """Whatever counts what waits in the logs of a store, and acknowledges it in epochs."""
+
+    def catch_up(self, task_id: bytes | None = None) -> Iterator[AcknowledgedEpoch]:
+        """Count and acknowledge what waits now, and yield each epoch that was acknowledged."""
+
+    def follow(
+        self, task_id: bytes | None = None, pause: float = PAUSE
+    ) -> Iterator[AcknowledgedEpoch | DatabaseAway]:
+        """Count what waits and what comes, for ever; yield each epoch that was acknowledged.
+
+        A database that is away is waited for; the error that says so is yielded as well.
+        """
 
 
 class LogFollower:

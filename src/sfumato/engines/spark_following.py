@@ -9,15 +9,18 @@ matter at which moment a driver is killed, or whether its checkpoint is lost.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from sfumato.engines.log_counting import CountedRows, LogCounter
-from sfumato.engines.log_following import AcknowledgedEpoch, followed
+from sfumato.engines.log_following import PAUSE, AcknowledgedEpoch, followed
 from sfumato.engines.spark_log import log_source
+from sfumato.engines.spark_session import explained, secret_broadcast
 from sfumato.errors import MismatchError, SfumatoError
 from sfumato.store import Epoch, LogRow, Store, StoredTask
 from sfumato.store.key_wrapping import KeyWrapping
@@ -30,17 +33,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["SECRETIVE", "SparkFollower"]
+__all__ = ["SparkFollower"]
 
-SECRETIVE: Final = {
-    "spark.io.encryption.enabled": "true",
-    "spark.io.encryption.keySizeBits": "256",
-}
-"""The settings of a session that broadcasts keys: what it writes to its disks is encrypted."""
 COUNTED: Final = "last long, counted binary, refused string"
 """The columns of what a task of Spark has counted: sums, or why there are none."""
-PAUSE: Final = 1.0
-"""The number of seconds between two looks into a log."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +46,7 @@ class SparkFollower:
     Parameters
     ----------
     session
-        The session of Spark, with the settings :data:`SECRETIVE`.
+        The session of Spark, which must encrypt what it writes to its disks and networks.
     store
         The store of a collector, in PostgreSQL.
     address
@@ -59,8 +55,6 @@ class SparkFollower:
         The folder in which Spark keeps how far it is, one for each store.
     wrapping
         The way in which the store keeps private keys.
-    tell
-        A function that is called with each epoch that was acknowledged.
 
     """
 
@@ -69,37 +63,55 @@ class SparkFollower:
     address: str
     checkpoint: Path
     wrapping: KeyWrapping
-    tell: Callable[[AcknowledgedEpoch], None]
+    _epochs: SimpleQueue[AcknowledgedEpoch] = field(
+        default_factory=SimpleQueue, init=False, repr=False
+    )
     _failures: list[SfumatoError] = field(default_factory=list, init=False, repr=False)
 
-    def catch_up(self, task_id: bytes | None = None) -> None:
-        """Count and acknowledge what waits now."""
-        queries = [self.start(task.task_id) for task in followed(self.store, task_id)]
+    def catch_up(self, task_id: bytes | None = None) -> Iterator[AcknowledgedEpoch]:
+        """Count and acknowledge what waits now, and yield each epoch that was acknowledged."""
+        queries: list[StreamingQuery] = []
         try:
-            for query in queries:
-                query.processAllAvailable()
-        except Exception as error:
-            raise self._reason() or error from error
+            with explained(self._master):
+                queries += [self.start(task.task_id) for task in followed(self.store, task_id)]
+                for query in queries:
+                    try:
+                        query.processAllAvailable()
+                    except Exception as error:
+                        raise self._reason() or _away(error) from error
         finally:
-            for query in queries:
-                query.stop()
+            _stop(queries)
+        yield from self._acknowledged()
 
-    def follow(self, task_id: bytes | None = None) -> Iterator[DatabaseAway]:
+    def follow(
+        self, task_id: bytes | None = None, pause: float = PAUSE
+    ) -> Iterator[AcknowledgedEpoch | DatabaseAway]:
         """Count what waits and what comes, for ever, also of tasks that are published later.
 
-        A database that is away is waited for; the error that says so is yielded.
+        Each epoch is yielded when it is acknowledged. A database that is away is waited for; the
+        error that says so is yielded as well.
         """
         queries: dict[bytes, StreamingQuery] = {}
         try:
             while True:
                 try:
-                    self._keep_going(queries, task_id)
+                    with explained(self._master):
+                        self._keep_going(queries, task_id)
                 except DatabaseAway as error:
                     yield error
-                time.sleep(PAUSE)
+                yield from self._acknowledged()
+                time.sleep(pause)
         finally:
-            for query in queries.values():
-                query.stop()
+            _stop(queries.values())
+
+    @property
+    def _master(self) -> str:
+        return str(self.session.sparkContext.master)
+
+    def _acknowledged(self) -> Iterator[AcknowledgedEpoch]:
+        """Yield what was acknowledged since the last time."""
+        while not self._epochs.empty():
+            yield self._epochs.get()
 
     def _keep_going(self, queries: dict[bytes, StreamingQuery], task_id: bytes | None) -> None:
         """Start the streams of new tasks, and those that have lost the database."""
@@ -121,11 +133,6 @@ class SparkFollower:
 
     def start(self, task_id: bytes) -> StreamingQuery:
         """Start the stream of a task; it goes on until it is stopped."""
-        if self.session.conf.get("spark.io.encryption.enabled", "false") != "true":
-            raise SfumatoError(
-                "the session of Spark does not encrypt what it writes to its disks, and keys are "
-                "among it; spark.io.encryption.enabled is expected to be true."
-            )
         source = log_source(self.address, task_id)
         self.session.dataSource.register(source)
         stream = self.session.readStream.format(source.name()).load()
@@ -161,18 +168,14 @@ class SparkFollower:
                     raise
                 continue  # another engine was faster
             if is_new:
-                self.tell(AcknowledgedEpoch.of(Published.parse(stored.published), epoch))
+                self._epochs.put(AcknowledgedEpoch.of(Published.parse(stored.published), epoch))
             return
 
     def _counted(self, stored: StoredTask, batch: DataFrame) -> tuple[int, CountedRows]:
         """Return the number of the last row of a batch, and what its rows add up to."""
-        shared = self.session.sparkContext.broadcast(
-            (stored.published, self.wrapping.unwrapped(stored.task_id, stored.keys))
-        )
-        try:
+        secret = stored.published, self.wrapping.unwrapped(stored.task_id, stored.keys)
+        with secret_broadcast(self.session, secret) as shared:
             rows = batch.mapInArrow(partial(count_log_rows, shared), COUNTED).collect()
-        finally:
-            shared.destroy()
         total, last = CountedRows(), 0
         for row in rows:
             if row["refused"] is not None:
@@ -180,6 +183,13 @@ class SparkFollower:
             last = max(last, row["last"])
             total += CountedRows.decode(bytes(row["counted"]))
         return last, total
+
+
+def _stop(queries: Iterable[StreamingQuery]) -> None:
+    """Stop streams; those of a Java machine that has ended are over."""
+    for query in queries:
+        with suppress(Exception):
+            query.stop()
 
 
 def _away(error: Exception) -> Exception:

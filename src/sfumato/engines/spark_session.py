@@ -16,11 +16,18 @@ from sfumato import extras
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
 
 if TYPE_CHECKING:
+    from pyspark import Broadcast
     from pyspark.sql import SparkSession
 
-__all__ = ["SETTINGS", "explained", "session_at"]
+__all__ = ["SETTINGS", "explained", "secret_broadcast", "session_at"]
 
+ENCRYPTED: Final = "spark.io.encryption.enabled"
+"""The setting by which what Spark writes to its disks is encrypted."""
+NETWORK: Final = ("spark.network.crypto.enabled", "spark.ssl.rpc.enabled")
+"""The settings by which what machines of a cluster say to each other is encrypted."""
 SETTINGS: Final = {
+    ENCRYPTED: "true",
+    "spark.io.encryption.keySizeBits": "256",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
     "spark.sql.parquet.columnarReaderBatchSize": "16",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -29,7 +36,9 @@ SETTINGS: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
 }
-"""Settings for packed rows, each of which may have megabytes: few of them are read at once."""
+"""Settings for secrets, which Spark's disks see encrypted only, and for packed rows, each of which
+may have megabytes: few of them are read at once.
+"""
 MASTER_PATIENCE: Final = 5.0
 """The number of seconds in which a master has to answer."""
 WORKER_PATIENCE: Final = 30.0
@@ -140,12 +149,42 @@ def _quiet_jvm() -> Iterator[None]:
 
 
 @contextmanager
+def secret_broadcast(session: SparkSession, secret: Any) -> Iterator[Broadcast[Any]]:
+    """Hand a secret to the executors, and have it dropped everywhere at the end.
+
+    Raises ConfigurationError if it would be written to a disk or cross a network as it is.
+    """
+    master = str(session.sparkContext.master)
+
+    def is_on(name: str) -> bool:
+        return str(session.conf.get(name, "false")).lower() == "true"
+
+    if not is_on(ENCRYPTED):
+        raise ConfigurationError(
+            f"the session of Spark would write secrets to its disks; {ENCRYPTED} is expected to be "
+            "true."
+        )
+    if not master.startswith(LOCAL) and not any(map(is_on, NETWORK)):
+        raise ConfigurationError(
+            f"secrets would cross the network of {master} in the clear; "
+            f"{' or '.join(NETWORK)} is expected to be true, on all of its machines."
+        )
+    shared = session.sparkContext.broadcast(secret)
+    try:
+        yield shared
+    finally:
+        shared.destroy()
+
+
+@contextmanager
 def explained(master: str) -> Iterator[None]:
     """Turn errors of Spark into one sentence each."""
     errors = extras.module("pyspark.errors")
     gateway = extras.module("py4j.protocol")
     try:
         yield
+    except (gateway.Py4JNetworkError, ConnectionError) as error:
+        raise SfumatoError(f"Spark at {master} has failed: its Java process has ended.") from error
     except (errors.PySparkException, gateway.Py4JError) as error:
         words = str(error)
         if "JAVA_GATEWAY_EXITED" in words:
