@@ -60,3 +60,6 @@ def test_what_cannot_be_released_is_named() -> None:
         release_each(PLAN, KEY, pa.concat_tables([table, other]))
     with pytest.raises(InputError, match="the table has no column 'position'"):
         release_each(PLAN, KEY, table.drop_columns(["position"]))
+    half = table.set_column(2, "value", pa.array(table["value"].to_numpy() + 0.5))
+    with pytest.raises(InputError, match=r"value of stream 'zone \d' is float64; a whole number"):
+        release_each(PLAN, KEY, half)

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ from tests.engines.catalogue import Case, first_cases, of_mechanism, written
 
 from sfumato import GRR, engines
 from sfumato.engines import Lake, Local, Row
+from sfumato.engines.row_files import COLUMNS
 from sfumato.errors import ConfigurationError, InputError, MismatchError
 
 
@@ -37,6 +39,31 @@ def test_a_file_that_is_none_of_the_lake_is_named(tmp_path: Path, case: Case) ->
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"empty has no files \*\.parquet"):
         Lake.open(tmp_path / "empty")
+
+
+STRANGE: dict[str, pa.Array[Any]] = {
+    "words": pa.array(["x"] * 4),
+    "fractions": pa.array([1.5] * 4),
+    "moments": pa.array([1] * 4, pa.timestamp("s")),
+    "lists": pa.array([[1]] * 4),
+    "nothing": pa.nulls(4, pa.int64()),
+    "no bytes": pa.nulls(4, pa.binary()),
+    "negative": pa.array([-1] * 4),
+    "endless": pa.array([2**64 - 1] * 4, pa.uint64()),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("kind", STRANGE)
+def test_columns_that_are_not_what_they_should_be_are_named(
+    tmp_path: Path, case: Case, name: str, kind: str
+) -> None:
+    path = written(tmp_path / "a.parquet", case)
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(table.column_names.index(name), name, STRANGE[kind]), path)
+    for engine in (Local(), Local(2)):
+        with pytest.raises((InputError, MismatchError), match=r"a\.parquet"):
+            engines.aggregate(case.counter, Lake.open(path), engine=engine)
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.functions import lit
 from tests.engines.catalogue import Case, cases, of_mechanism, written
 from tests.engines.clusters import FRUGAL, NEEDS_JAVA, Standalone, standalone
 from tests.engines.test_engines import counts_the_same, few
@@ -53,6 +54,8 @@ def test_spark_counts_the_same(spark: Spark, tmp_path: Path) -> None:
     table = values()
     again = spark.session.createDataFrame(pa.concat_tables([table, table.slice(9, 30)]))
     assert release_with_spark(PLAN, KEY, again) == release_each(PLAN, KEY, table)
+    with pytest.raises(InputError, match=r"value of stream 'zone \d' is float64"):
+        release_with_spark(PLAN, KEY, again.withColumn("value", again["value"] + 0.5))
     with pytest.raises(InputError, match="lies outside of"):
         release_with_spark(PLAN, KEY, again.withColumn("value", again["value"] + 1000))
 
@@ -75,6 +78,17 @@ def _refuses(spark: Spark, folder: Path) -> None:
     ):
         with pytest.raises(error, match=sentence):
             engines.aggregate(case.counter, rows, engine=spark)
+    frame = spark.session.createDataFrame(row_table(case.rows, case.counter.size))
+    none = lit(None)
+    for strange, sentence in (
+        (frame.drop("task"), "column task of the rows is missing; binary is expected"),
+        (frame.withColumn("period", none.cast("double")), "column period of the rows is double"),
+        (frame.withColumn("period", none.cast("long")), "period of a row is None; 0 or"),
+        (frame.withColumn("sequence", none.cast("long")), "sequence of a row is None; 0 or"),
+        (frame.withColumn("contents", none.cast("binary")), "contents of a row is None; bytes"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            engines.aggregate(case.counter, strange, engine=spark)  # type: ignore[arg-type]
     path = written(own / "a.parquet", case, case.rows[-1:])
     data = bytearray(path.read_bytes())
     data[data.index(case.rows[-1].contents[-8:])] ^= 1

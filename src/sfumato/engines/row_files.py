@@ -43,6 +43,8 @@ UNNUMBERED: Final = ("period", "n", "contents")
 """The columns of files without numbers, whose rows are numbered by their position."""
 PLAIN: Final = ("report",)
 """The column of files of plain reports."""
+NUMBERS: Final = ("sequence", "period", "n")
+"""The columns of whole numbers; the others have bytes."""
 PACKED: Final = 1 << 16
 """How many plain reports are taken as one row."""
 TOGETHER: Final = 8
@@ -170,6 +172,8 @@ class RowFile:
                 f"{'its' if about else 'no'} task; a file of `sfumato export` has its task and "
                 f"{', '.join(COLUMNS)}."
             )
+        for name in columns:
+            _demand_kind(path, schema.field(name))
         try:
             counter = _described(about)
         except SfumatoError as error:
@@ -214,7 +218,10 @@ class RowFile:
         with opened_parquet(self.path) as file:
             for group, (first, last) in enumerate(pairwise(_first_rows(file))):
                 if self.numbered:
-                    yield file.read_row_group(group, columns=["sequence"])["sequence"].to_pylist()
+                    numbers = file.read_row_group(group, columns=["sequence"])["sequence"]
+                    if numbers.null_count:
+                        raise InputError(f"{self.path} has rows without a number.")
+                    yield numbers.to_pylist()
                 else:
                     yield self.positions(first, last)
 
@@ -234,7 +241,26 @@ class RowFile:
                     f"row {sequence} of {self.path} is of task {(task or b'').hex()[:12]}; rows of "
                     f"task {own.hex()[:12]} are expected."
                 )
-            yield Row(sequence, own, cells["period"][index], contents)
+            try:
+                yield Row(sequence, own, cells["period"][index], contents)
+            except InputError as error:
+                raise InputError(f"{self.path} cannot be counted: {error}") from None
+
+
+def _demand_kind(path: Path, field: pa.Field[Any]) -> None:
+    """Raise InputError unless a column of a file has whole numbers, or bytes, as its name says."""
+    import pyarrow as pa  # noqa: PLC0415 -- it takes its time
+
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if field.name in NUMBERS:
+        fits, words = pa.types.is_integer(kind), "whole numbers are"
+    elif field.name in PLAIN:
+        fits, words = pa.types.is_fixed_size_binary(field.type), "bytes of one length are"
+    else:
+        fits = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+        words = "bytes are"
+    if not fits:
+        raise InputError(f"{field.name} of {path} is {field.type}; {words} expected.")
 
 
 def _joined(column: Any) -> bytes:

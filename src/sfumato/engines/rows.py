@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from typing import Final
+
+from sfumato.errors import InputError
 
 __all__ = ["Row", "Seen"]
+
+MOST: Final = 1 << 63
+"""The number from which on a whole number has no room in a column."""
 
 
 @dataclass(frozen=True)
 class Row:
     """Contents of reports of one task and period, which are counted together, once.
+
+    Raises InputError for cells that no row has.
 
     Parameters
     ----------
@@ -29,6 +37,18 @@ class Row:
     task_id: bytes
     period: int
     contents: bytes
+
+    def __post_init__(self) -> None:
+        """Raise InputError for anything but whole numbers and bytes."""
+        for name in ("sequence", "period"):
+            number = getattr(self, name)
+            if type(number) is not int or not 0 <= number < MOST:
+                what = repr(number)[:40]
+                raise InputError(f"{name} of a row is {what}; 0 or a larger number is expected.")
+        for name in ("task_id", "contents"):
+            cell = getattr(self, name)
+            if not isinstance(cell, bytes):
+                raise InputError(f"{name} of a row is {repr(cell)[:40]}; bytes are expected.")
 
 
 @dataclass

@@ -26,6 +26,7 @@ from sfumato.engines.row_files import row_table
 from sfumato.engines.rows import Row
 from sfumato.engines.spark_session import explained, session_at
 from sfumato.engines.spark_tasks import count_rows, count_runs, raise_refused, sum_once
+from sfumato.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,6 +40,10 @@ PAUSE: Final = 0.2
 """The number of seconds between two looks at how far a job is."""
 RUNS: Final = "path string, columns array<string>, groups array<int>, taken array<array<int>>"
 """The columns of runs of row groups that are to be counted."""
+WHOLE: Final = ("long", "integer", "short", "byte")
+"""Spark's names of the kinds of whole numbers."""
+KINDS: Final = {"sequence": WHOLE, "task": ("binary",), "period": WHOLE, "contents": ("binary",)}
+"""The columns of rows, and of which kinds their cells may be."""
 COUNTED: Final = "sequence long, tallies binary, refused string"
 """The columns of counted rows: the number, the tallies, and why there are none."""
 SUMMED: Final = "tallies binary, refused string"
@@ -113,6 +118,7 @@ class Spark:
     def _frame(self, counter: RowCounter, rows: Any) -> DataFrame:
         if hasattr(rows, "mapInArrow"):
             frame: DataFrame = rows
+            _demand_columns(frame)
             return frame
         return self.session.createDataFrame(row_table(rows, counter.size))
 
@@ -150,10 +156,18 @@ class Spark:
         return sum(stage.numCompletedTasks for stage in stages if stage) / tasks if tasks else 0.0
 
 
+def _demand_columns(frame: DataFrame) -> None:
+    """Raise InputError unless a data frame has all columns of rows."""
+    there = {field.name: field.dataType.typeName() for field in frame.schema.fields}
+    for name, kinds in KINDS.items():
+        if there.get(name) not in kinds:
+            what = f"is {there[name]}" if name in there else "is missing"
+            raise InputError(f"column {name} of the rows {what}; {kinds[0]} is expected.")
+
+
 def counted(counter: RowCounter, frame: DataFrame) -> DataFrame:
     """Return the tallies of each row of a data frame, with the number of the row."""
-    columns = frame.select("sequence", "task", "period", "contents")
-    return columns.mapInArrow(partial(count_rows, counter.encode()), COUNTED)
+    return frame.select(*KINDS).mapInArrow(partial(count_rows, counter.encode()), COUNTED)
 
 
 def summed(frame: DataFrame, parallel: int) -> DataFrame:

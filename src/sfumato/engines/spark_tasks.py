@@ -32,10 +32,9 @@ def count_rows(sent: bytes, batches: Batches) -> Iterator[pa.RecordBatch]:
     counter = RowCounter.decode(sent)
     for batch in batches:
         numbers, tallies, refused = [], [], []
-        for sequence, task_id, period, contents in _cells(batch):
-            numbers.append(sequence)
-            row = Row(sequence, task_id, period, contents)
-            one, why = _refusing(lambda row=row: counter.count(row))
+        for cells in _cells(batch):
+            numbers.append(cells[0])
+            one, why = _refusing(lambda cells=cells: counter.count(Row(*cells)))
             tallies.append(one)
             refused.append(why)
         yield _batch(sequence=numbers, tallies=tallies, refused=refused)
