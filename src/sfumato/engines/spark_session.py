@@ -64,9 +64,9 @@ def session_at(
 
     """
     extras.module("pyspark")
-    _demand_java()
     if master.startswith(STANDALONE):
         _demand_master(master)
+    _demand_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith((LOCAL, STANDALONE)):
         os.environ.setdefault("SPARK_LOCAL_IP", _own_address(master))
