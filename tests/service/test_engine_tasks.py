@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from tests.service.engine_scenes import ENGINE, GRACE, LENGTH, PERIODS, START, TEXT, VALUES, Scene
 from tests.service.fleets import Fleet, batch
+from tests.service.test_enrolment import Street
 from tests.service.world import World
 
 from sfumato.catalog import parse
+from sfumato.engines.log_following import LogFollower
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.service import Collector
 from sfumato.service.query_parameters import answer
@@ -139,6 +141,46 @@ def test_a_period_that_is_not_counted_has_no_answer_yet(scene: Scene) -> None:
     scene.close(2)
     assert scene.running.lag is not None
     assert "periods 1 to 2 have closed and wait" in scene.running.lag.words(scene.now)
+
+
+def test_a_task_that_is_ended_early_is_over_once_it_is_counted(scene: Scene) -> None:
+    for period in (1, 2):
+        scene.live(period)
+        scene.close(period)
+    for running in (scene.running, scene.twin):
+        assert scene.collector.end(running) == 2
+    scene.end_of(PERIODS, 60.0)
+    scene.collector.close_due()
+    assert (scene.running.sealed, scene.running.is_over, scene.twin.is_over) == (2, False, True)
+    with pytest.raises(ConfigurationError, match="archive it when its last period has closed"):
+        scene.collector.archive(scene.running)
+    scene.counted()
+    scene.collector.close_due()
+    assert scene.running.is_over
+    scene.collector.archive(scene.running)
+    assert dict(scene.tallies(scene.running)) == dict(scene.tallies(scene.twin))
+
+
+def test_devices_that_say_that_they_take_part_are_counted_by_an_engine_too(tmp_path: Path) -> None:
+    for counts in ("engine", "collector"):
+        own = tmp_path / counts
+        own.mkdir()
+        street = Street(own, **({"counts": counts} if counts == "engine" else {}))
+        street.join(20, on=True)
+        for period in range(1, 5):
+            street.at(10 * period + 1)
+            street.flush()
+            if period == 3:
+                street.join(10, on=False)
+            street.at(10 * period + 4)
+            street.close()
+            if counts == "engine":
+                assert len(list(LogFollower(street.world.store).catch_up())) == 1
+                street.close()
+        running = street.running
+        assert (running.closed, street.world.store.enrolled(running.task_id)) == (4, {1: 20, 4: 10})
+        assert running.history().mean(4).n == 20 * 4 + 10
+        street.world.store.close()
 
 
 def test_a_task_that_asks_its_devices_is_counted_by_the_collector(tmp_path: Path) -> None:
