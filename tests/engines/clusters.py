@@ -30,6 +30,12 @@ FRUGAL = {
     "spark.executor.memory": "512m",
 }
 """Settings of a session that counts little."""
+NETWORK = {
+    "spark.authenticate": "true",
+    "spark.authenticate.secret": "a-secret-of-all-machines",
+    "spark.network.crypto.enabled": "true",
+}
+"""Settings of machines whose network is encrypted."""
 
 
 @dataclass

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from sfumato.engines.log_following import followed
 from sfumato.engines.spark_following import SparkFollower
-from sfumato.engines.spark_session import SETTINGS
+from sfumato.engines.spark_session import SECRETIVE, SETTINGS
 from sfumato.store.key_wrapping import KeyWrapping
 from sfumato.store.postgres import PostgresStore
 
@@ -47,17 +47,15 @@ def main(dsn: str, folder: Path, master: str = "local[2]", fate: str = "") -> No
     events = folder / "events"
     events.mkdir(parents=True, exist_ok=True)
     builder = SparkSession.builder.master(master).appName("driver")
-    settings = SETTINGS | {
+    own = {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": f"file://{events}",
         "spark.local.dir": str(folder / "local"),
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
-        "spark.ui.enabled": "false",
         "spark.driver.memory": "700m",
         "spark.log.level": "WARN",
         "spark.sql.planChangeLog.level": "WARN",
     }
-    for name, value in settings.items():
+    for name, value in (SETTINGS | SECRETIVE | own).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     Doomed.fate = fate

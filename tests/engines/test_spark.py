@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.functions import lit
 from tests.engines.catalogue import Case, cases, of_mechanism, written
-from tests.engines.clusters import FRUGAL, NEEDS_JAVA, Standalone, standalone
+from tests.engines.clusters import FRUGAL, NEEDS_JAVA, NETWORK, Standalone, standalone
 from tests.engines.test_engines import counts_the_same, few
 from tests.engines.test_keyed_releases import KEY, PLAN, values
 
@@ -21,23 +21,31 @@ from sfumato.engines import Lake, Row
 from sfumato.engines.keyed_releases import release_each, release_with_spark
 from sfumato.engines.row_files import row_table
 from sfumato.engines.spark import Spark
-from sfumato.engines.spark_session import session_at
+from sfumato.engines.spark_session import SECRETIVE, session_at
 from sfumato.errors import ConfigurationError, InputError, MismatchError, ReportError
 
 pytestmark = NEEDS_JAVA
 
 
-@pytest.fixture(scope="module", params=["local[2]", "standalone"])
+PYSPARK_FORGETS = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+"""What is encrypted goes to Java by sockets that PySpark does not close."""
+ENGINES = ["local[2]", pytest.param("standalone", marks=PYSPARK_FORGETS)]
+
+
+@pytest.fixture(scope="module", params=ENGINES)
 def spark(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Spark]:
-    """Two cores of this machine, and then a master with two workers."""
+    """Two cores of this machine, and then a master with two workers, which encrypt all."""
     if request.param == "local[2]":
         with Spark.at("local[2]", FRUGAL) as engine:
             yield engine
         return
     folder = tmp_path_factory.mktemp("cluster")
-    with standalone(folder) as cluster, Spark.at(cluster.master, FRUGAL) as engine:
+    with (
+        standalone(folder, settings=NETWORK) as cluster,
+        Spark.at(cluster.master, FRUGAL | SECRETIVE | NETWORK) as engine,
+    ):
         yield engine
 
 
@@ -51,8 +59,17 @@ def test_spark_counts_the_same(spark: Spark, tmp_path: Path) -> None:
     frame = spark.session.read.parquet(str(tmp_path / "any table"))
     assert dict(engines.aggregate(case.counter, frame, engine=spark)) == dict(case.expected)  # type: ignore[arg-type]
     _refuses(spark, tmp_path)
+    _releases(spark)
+
+
+def _releases(spark: Spark) -> None:
+    """Executors that encrypt are handed a key, and release what one process releases."""
     table = values()
     again = spark.session.createDataFrame(pa.concat_tables([table, table.slice(9, 30)]))
+    if str(spark.session.sparkContext.master).startswith("local"):
+        with pytest.raises(ConfigurationError, match="would write secrets to its disks as they"):
+            release_with_spark(PLAN, KEY, again)
+        return
     assert release_with_spark(PLAN, KEY, again) == release_each(PLAN, KEY, table)
     with pytest.raises(InputError, match=r"value of stream 'zone \d' is float64"):
         release_with_spark(PLAN, KEY, again.withColumn("value", again["value"] + 0.5))

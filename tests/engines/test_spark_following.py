@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.engines.clusters import FRUGAL, NEEDS_JAVA, Standalone, processes, standalone
+from tests.engines.clusters import FRUGAL, NEEDS_JAVA, NETWORK, Standalone, processes, standalone
 from tests.service.fleets import Fleet, batch
 from tests.store.own_postgres import OwnPostgres
 
@@ -38,6 +38,7 @@ values = {kind = "category", items = ["home", "work", "road"]}
 """
 VALUES: Final = ["home"] * 90 + ["work"] * 60 + ["road"] * 30
 PASSWORD: Final = "a-password-that-nobody-says"  # noqa: S105
+EVENTS: Final = {"spark.eventLog.enabled": "true", "spark.eventLog.compress": "false"}
 SECRET: Final = "a-secret-that-wraps-the-private-keys"  # noqa: S105
 
 
@@ -159,18 +160,29 @@ def house(server: OwnPostgres, tmp_path: Path) -> Iterator[House]:
     made.store.close()
 
 
-def test_spark_counts_what_waits_and_says_no_secret(house: House) -> None:
+def test_the_command_counts_what_waits_and_says_no_secret(house: House) -> None:
     house.live(range(1, 4))
     assert house.running.lag is not None
-    assert house.run() == 0, house.words[-2000:]
-    assert house.running.progress is not None
+    (house.folder / "conf").mkdir()
+    (house.folder / "events").mkdir()
+    about = EVENTS | {"spark.eventLog.dir": f"file://{house.folder}/events"}
+    lines = [f"{name} {value}\n" for name, value in (FRUGAL | about).items()]
+    (house.folder / "conf" / "spark-defaults.conf").write_text("".join(lines))
+    words = ("--master", "local[2]", "--checkpoint", str(house.folder / "checkpoint"))
+    command = house.command(*words, settings=house.folder / "conf")
+    said, errors = command.communicate(timeout=200)
+    assert (command.returncode, errors) == (0, "")
+    (epoch,) = json.loads(said)["epochs"]
+    assert (epoch["first"], epoch["last"], epoch["refused"]) == (1, 3, 3)
+    assert epoch["counted"] == house.sent
     assert (house.running.closed, len(list(house.store.log(house.running.task_id)))) == (0, 3)
     house.collector.close_due()
+    assert house.running.progress is not None
     assert (house.running.closed, house.running.progress.refused) == (3, 3)
     assert house.is_same()
     assert list(house.store.log(house.running.task_id)) == []
-    assert house.leaks() == []
-    assert "CollectorLog" in house.words or "sfumato_log" in house.words  # a plan was written
+    assert house.leaks("events", "checkpoint") == []
+    assert any(b"sfumato_log" in each.read_bytes() for each in house.folder.glob("events/*/*"))
 
 
 @pytest.mark.slow
@@ -222,33 +234,14 @@ def test_a_driver_without_its_checkpoint_goes_on_where_the_collector_is(house: H
     assert house.is_same()
 
 
-def test_the_command_counts_what_waits(house: House) -> None:
-    house.live(range(1, 3))
-    command = house.command("--master", "local[2]")
-    said, errors = command.communicate(timeout=200)
-    assert (command.returncode, errors) == (0, "")
-    (epoch,) = json.loads(said)["epochs"]
-    assert (epoch["first"], epoch["last"], epoch["refused"]) == (1, 2, 2)
-    assert epoch["counted"] == house.sent
-    house.collector.close_due()
-    assert house.running.closed == 2
-    assert house.is_same()
-
-
 @pytest.mark.slow
 def test_a_cluster_is_followed_while_what_counts_is_killed(house: House) -> None:
     """Executors, a worker and the driver are killed; what the cluster writes has no secret."""
-    network = {
-        "spark.authenticate": "true",
-        "spark.authenticate.secret": "a-secret-of-all-machines",
-        "spark.network.crypto.enabled": "true",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": f"file://{house.folder}/events",
-        "spark.local.dir": str(house.folder / "local"),
-    }
+    about = EVENTS | {"spark.eventLog.dir": f"file://{house.folder}/events"}
+    about["spark.local.dir"] = str(house.folder / "local")
     (house.folder / "events").mkdir()
     words = ("--follow", "--checkpoint", str(house.folder / "checkpoint"))
-    with standalone(house.folder, settings=network | FRUGAL) as cluster:
+    with standalone(house.folder, settings=NETWORK | FRUGAL | about) as cluster:
 
         def start() -> subprocess.Popen[str]:
             return house.command(*words, "--master", cluster.master, settings=cluster.settings)
@@ -271,7 +264,9 @@ def test_a_cluster_is_followed_while_what_counts_is_killed(house: House) -> None
     house.collector.close_due()
     assert house.running.closed == 4
     assert house.is_same()
-    assert not any(each in shown for each in [*house.secrets(), b"a-secret-of-all-machines"])
+    assert not any(
+        each in shown for each in [*house.secrets(), NETWORK["spark.authenticate.secret"].encode()]
+    )
     assert house.leaks("events", "checkpoint", "worker 0", "worker 1") == []
 
 

@@ -55,7 +55,7 @@ def spark_follower(
 ) -> Iterator[Follower]:
     """Give what counts a database with Spark."""
     from sfumato.engines.spark_following import SparkFollower
-    from sfumato.engines.spark_session import session_at
+    from sfumato.engines.spark_session import SECRETIVE, session_at
     from sfumato.store.key_wrapping import KeyWrapping
     from sfumato.store.store_addresses import is_database, open_store
 
@@ -70,7 +70,7 @@ def spark_follower(
         if checkpoint is None:
             checkpoint = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sfumato-")))
         with console.waiting("Starting Spark"):
-            session = stack.enter_context(session_at(master))
+            session = stack.enter_context(session_at(master, SECRETIVE))
         yield SparkFollower(session, store, source, checkpoint, wrapping)
 
 

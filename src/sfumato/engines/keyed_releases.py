@@ -113,7 +113,8 @@ def release_with_spark(plan: PublishingPlan, key: bytes, frame: DataFrame) -> pa
         32 secret bytes; executors get them with a broadcast that is encrypted, and destroyed
         afterwards.
     frame
-        The columns ``stream``, ``position`` and ``value``.
+        The columns ``stream``, ``position`` and ``value``; its session has the settings
+        :data:`~sfumato.engines.spark_session.SECRETIVE`.
 
     """
     _demand_key(key)

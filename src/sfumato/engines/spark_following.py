@@ -46,7 +46,8 @@ class SparkFollower:
     Parameters
     ----------
     session
-        The session of Spark, which must encrypt what it writes to its disks and networks.
+        The session of Spark, with the settings :data:`~sfumato.engines.spark_session.SECRETIVE`
+        and, on a cluster, a network that is encrypted.
     store
         The store of a collector, in PostgreSQL.
     address

@@ -7,6 +7,7 @@ import shutil
 import socket
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,15 +20,15 @@ if TYPE_CHECKING:
     from pyspark import Broadcast
     from pyspark.sql import SparkSession
 
-__all__ = ["SETTINGS", "explained", "secret_broadcast", "session_at"]
+__all__ = ["SECRETIVE", "SETTINGS", "explained", "secret_broadcast", "session_at"]
 
 ENCRYPTED: Final = "spark.io.encryption.enabled"
 """The setting by which what Spark writes to its disks is encrypted."""
 NETWORK: Final = ("spark.network.crypto.enabled", "spark.ssl.rpc.enabled")
 """The settings by which what machines of a cluster say to each other is encrypted."""
+SECRETIVE: Final = {ENCRYPTED: "true", "spark.io.encryption.keySizeBits": "256"}
+"""The settings of a session that hands secrets to executors: its disks see them encrypted only."""
 SETTINGS: Final = {
-    ENCRYPTED: "true",
-    "spark.io.encryption.keySizeBits": "256",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
     "spark.sql.parquet.columnarReaderBatchSize": "16",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -36,9 +37,7 @@ SETTINGS: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
 }
-"""Settings for secrets, which Spark's disks see encrypted only, and for packed rows, each of which
-may have megabytes: few of them are read at once.
-"""
+"""Settings for packed rows, each of which may have megabytes: few of them are read at once."""
 MASTER_PATIENCE: Final = 5.0
 """The number of seconds in which a master has to answer."""
 WORKER_PATIENCE: Final = 30.0
@@ -161,15 +160,17 @@ def secret_broadcast(session: SparkSession, secret: Any) -> Iterator[Broadcast[A
 
     if not is_on(ENCRYPTED):
         raise ConfigurationError(
-            f"the session of Spark would write secrets to its disks; {ENCRYPTED} is expected to be "
-            "true."
+            f"Spark at {master} would write secrets to its disks as they are; {ENCRYPTED} is "
+            "expected to be true."
         )
     if not master.startswith(LOCAL) and not any(map(is_on, NETWORK)):
         raise ConfigurationError(
             f"secrets would cross the network of {master} in the clear; "
             f"{' or '.join(NETWORK)} is expected to be true, on all of its machines."
         )
-    shared = session.sparkContext.broadcast(secret)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # PySpark forgets to close a socket
+        shared = session.sparkContext.broadcast(secret)
     try:
         yield shared
     finally:
