@@ -302,6 +302,7 @@ def test_a_follower_waits_for_its_database_and_ends_with_its_java(house: House) 
     house.live(range(1, 2))
     command = house.command("--follow", "--master", "local[2]")
     _wait_until(lambda: house.counted(1), command)
+    house.store.close()  # which connects anew when it is used
     house.server.stop(signal.SIGQUIT)
     time.sleep(4)
     house.server.start()
