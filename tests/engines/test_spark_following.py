@@ -182,8 +182,6 @@ def test_the_command_counts_what_waits_and_says_no_secret(house: House) -> None:
     assert house.is_same()
     assert list(house.store.log(house.running.task_id)) == []
     assert house.leaks("events", "checkpoint") == []
-    events = [each for each in (house.folder / "events").rglob("*") if each.is_file()]
-    assert any(b"InArrow" in each.read_bytes() for each in events)  # plans were written
 
 
 @pytest.mark.slow
