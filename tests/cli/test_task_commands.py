@@ -89,7 +89,7 @@ def test_a_collector_under_another_address_says_whose_devices_do_not_find_it(
         (["--stream", "window", "--devices", "6"], "--field devices=6 is expected"),
         (["--devices", "6"], "no --window is named"),
         (["--window", "3", "--changes", "6"], "only one of the two is expected"),
-        (["--stream", "weave", "--field", "colour=1"], "keep, stream."),
+        (["--stream", "weave", "--field", "colour=1"], "keep, cap, stream."),
     ],
 )
 def test_no_option_is_dropped_in_silence(options: list[str], sentence: str, tmp_path: Path) -> None:

@@ -57,15 +57,19 @@ def bounded(
     """Return intervals cut to what is possible, which loses no truth.
 
     The interval of a value that is not possible reaches as far as that of the nearest possible one
-    would, so that noise which moves a value far outside is not taken for certainty.
+    would, so that noise which moves a value far outside is not taken for certainty. An unknown
+    value, which is nan, may be anything that is possible.
 
     Examples
     --------
-    >>> values = np.array([0.4, 0.9, 1.5])
+    >>> values = np.array([0.4, 0.9, 1.5, np.nan])
     >>> [side.tolist() for side in bounded(values, values - 0.25, values + 0.25, 0.0, 1.0)]
-    [[0.15000000000000002, 0.65, 0.75], [0.65, 1.0, 1.0]]
+    [[0.15000000000000002, 0.65, 0.75, 0.0], [0.65, 1.0, 1.0, 1.0]]
 
     """
+    unknown = np.isnan(values)
+    low, high = np.where(unknown, least, low), np.where(unknown, most, high)
+    values = np.where(unknown, least, values)
     beyond = np.clip(values, least, most) - values
     low, high = low + np.minimum(beyond, 0.0), high + np.maximum(beyond, 0.0)
     return np.clip(low, least, most), np.clip(high, least, most)

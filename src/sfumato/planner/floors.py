@@ -107,7 +107,7 @@ def least_shuffled_error(epsilon: float, delta: float, people: int, **question: 
     >>> round(least_shuffled_error(0.05, 1e-6, 10_000, dimension=256, sparsity=8))
     3923
     >>> round(least_shuffled_error(0.05, 1e-6, 10_000, domain=256), 3)
-    0.952
+    0.948
 
     """
     tolerated = people * gaussian_parameter(epsilon, delta) ** 2

@@ -12,11 +12,13 @@ from sfumato.core.estimate import Estimate
 from sfumato.core.stream import Timestep, drive, replay
 from sfumato.core.tally import Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError
+from sfumato.queries import History
 from sfumato.randomness import seeded
 from sfumato.streams.kinds import Attributes, Binary, Category, Items
 from sfumato.streams.weave import Weave, online, smoothed
 from sfumato.streams.weave.curve import Curve
 from sfumato.streams.weave.scoring import or_infinite
+from sfumato.streams.weave.threads import SNAPSHOT
 from sfumato.streams.weave.weave_fleet import collect
 
 PROTOCOLS = [
@@ -202,8 +204,35 @@ def test_reports_that_were_not_due_are_refused() -> None:
         for decode in (online, smoothed):
             with pytest.raises(MismatchError, match=sentence):
                 decode(protocol, wrong)
-    with pytest.raises(MismatchError, match="there are no reports"):
-        online(protocol, Tallies({}))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_what_nobody_has_reported_of_may_be_anything_possible(protocol: Weave) -> None:
+    everything = some_tallies(protocol, 3)
+    looks_at_first = {key: tally for key, tally in everything.items() if key[::2] == (SNAPSHOT, 0)}
+    several = len(protocol.values.blocks) > 1
+    silent = protocol.values.blocks[1] if several else slice(0, protocol.values.width)
+    history = History.of(protocol, Tallies(looks_at_first if several else {}), protocol.periods)
+    last = protocol.periods
+    for decoder in history.decoded.decoders:
+        asked = [
+            (history.mean(last, decoder), 0.0, 1.0),
+            (history.range(2, 4, decoder=decoder), 0.0, 3.0),
+            (history.difference(1, last, decoder), -1.0, 1.0),
+        ]
+        for answers, least, most in asked:
+            assert np.isnan(answers.values[silent]).all()
+            assert (answers.low[silent] == least).all()
+            assert (answers.high[silent] == most).all()
+            if several:  # the other attribute is not touched
+                assert np.isfinite(answers.values[: silent.start]).all()
+                assert (answers.high - answers.low)[: silent.start].max() < most - least
+        curve = history.curve(protocol.labels[silent.start], decoder=decoder)
+        assert np.isnan(curve.values).all()
+        assert ((curve.low == 0.0) & (curve.high == 1.0)).all()
+        ends = history.curves(decoder, 0.95, None)
+        assert (ends[2][:, silent] == 0.0).all()
+        assert (ends[3][:, silent] == 1.0).all()
 
 
 def test_periods_close_in_order_and_each_once() -> None:

@@ -50,7 +50,8 @@ def path(fusion: Fusion) -> Floats:
 def tree(fusion: Fusion) -> Floats:
     """Return the weight of each edge in the tree's estimate of each period.
 
-    The recursion is linear, so unit vectors as inputs give its weights.
+    The recursion is linear, so unit vectors as inputs give its weights. They are nan in a period
+    that no nodes with reports add up to.
     """
     state = HierarchyDecoder()
     weights = np.empty((fusion.periods, fusion.start.size))
@@ -59,7 +60,8 @@ def tree(fusion: Fusion) -> Floats:
     cuts = np.searchsorted(fusion.end[order], np.arange(1, fusion.periods + 2))
     for period in range(1, fusion.periods + 1):
         edges = order[cuts[period - 1] : cuts[period]]
-        raw = {
+        raw = {1: (np.zeros(len(unit)), 0.0)}  # stands unless a node of one period has reports
+        raw |= {
             int(fusion.end[edge] - fusion.start[edge]): (unit[edge], fusion.conductance[edge])
             for edge in edges
         }

@@ -123,7 +123,8 @@ def observations(protocol: Weave, tallies: Tallies[Any], block: int = 0) -> Obse
 
     Edges are sorted by their ends. Few reports tell little about their own variance, so the second
     moment of a difference is averaged with earlier ones of its span, and these with the planned
-    one, with the weight of some further reports; nothing that comes later changes it.
+    one, with the weight of some further reports; nothing that comes later changes it. A block of
+    which no device has reported yet has no edges.
     """
     reader = Reader(protocol, block)
     edges = sorted(
@@ -137,12 +138,12 @@ def observations(protocol: Weave, tallies: Tallies[Any], block: int = 0) -> Obse
         tally = tallies.get((thread.span, end, thread.block))
         if tally is not None and tally.n:
             rows.append((start, end, thread.span, number, tally.n, *reader.read(thread, tally)))
-    if not rows:
-        raise MismatchError("there are no reports; at least one tally with reports is expected.")
-    index = np.array([row[:5] for row in rows], dtype=np.int64)
-    start, end, span, threads, n = index.T
-    value, noise, working = (np.array([row[number] for row in rows]) for number in (5, 6, 7))
-    return Observations(start, end, span, threads, n, value, noise, working)
+    edge = np.array([row[:5] for row in rows], dtype=np.int64).reshape(len(rows), 5).T
+    entries = protocol.values.blocks[block]
+    wide = len(rows), entries.stop - entries.start
+    value, noise = (np.array([row[column] for row in rows]).reshape(wide) for column in (5, 6))
+    working = np.array([row[7] for row in rows], dtype=np.float64)
+    return Observations(edge[0], edge[1], edge[2], edge[3], edge[4], value, noise, working)
 
 
 def taken_together(weights: Floats, threads: Sequence[Ints], pull: Floats) -> Floats:
@@ -187,8 +188,11 @@ def _grouped(thread: Ints) -> tuple[Ints, Ints]:
 def weighted(weights: Floats, terms: Floats, *, final: bool) -> Floats:
     """Return weights @ terms; if ``final``, each row only uses its own terms, bit by bit.
 
-    A longer sum may be added in another order, even if its further terms have weight zero.
+    A longer sum may be added in another order, even if its further terms have weight zero. Without
+    any terms nothing is known, and all sums are nan.
     """
+    if not len(terms):
+        return np.full((len(weights), *terms.shape[1:]), np.nan)
     if not final:
         return weights @ terms
     return np.array(

@@ -211,17 +211,19 @@ def summed(curve: Curve, weights: Floats) -> ScoredEstimate:
     for block, (entries, rows, seen) in enumerate(curve.blocks):
         there = ~np.isnan(curve.values[asked, entries.start])
         own, gone = asked[there], asked[~there]
+        if gone.size:
+            low[entries], high[entries] = possible(weights[gone], curve.lowest)
+            missing |= set((gone + 1).tolist())
+        if not own.size:
+            values[entries] = np.nan if asked.size else 0.0
+            looks.append(Looks.none(entries.stop - entries.start))
+            continue
         omega = weights[own] @ rows[own]
         whole = seen.variances(omega[None])[0]
         noise[entries] = less_sampled(whole, spread_of(curve, own, weights[own], entries), devices)
         stated[entries] = noise[entries]
         known[entries] = weights[own] @ curve.values[own, entries]
         values[entries] = known[entries] + weights[gone] @ _between(curve.values[:, entries], gone)
-        if gone.size:
-            low[entries], high[entries] = possible(weights[gone], curve.lowest)
-            missing |= set((gone + 1).tolist())
-            if not own.size:
-                values[entries] = np.nan
         looks.append(Looks.none(len(whole)))
         spread = weighted(omega[None] ** 2, seen.working / seen.n, final=True)
         if behind := _behind(curve, block, omega[None], spread, skewed=asked.size <= 2):
