@@ -40,7 +40,7 @@ def test_every_device_sends_in_every_period(tmp_path: Path, *, recorded: bool) -
 def test_what_is_refused_is_told_with_its_reason_and_what_to_do(tmp_path: Path) -> None:
     journals = tmp_path / "journals"
     with Running(tmp_path / "collector.db") as collector:
-        assert "has no task yet; `sfumato task publish`" in refused("fleet", collector.url)
+        assert "has no task yet that is read without a token" in refused("fleet", collector.url)
         over = collector.publish(MOVES, start=int(time.time()) - 60, grace=0, public=True)
         words = ["fleet", f"{collector.url}/tasks/{over['task_id']}", "--journals", journals]
         collector.wait_until_closed(over["task_id"], 4)

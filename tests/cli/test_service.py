@@ -73,7 +73,7 @@ def test_publish_and_query(collector: Running, task: Path, monkeypatch: pytest.M
     monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", TOKENS["SFUMATO_ANALYST_TOKEN"])
     assert "This is for the operator; the token is of the analyst" in refused(*words)
     monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", "x" * 43)
-    assert "the token is none of this collector" in refused(*words)
+    assert "this collector has no such token" in refused(*words)
     monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", TOKENS["SFUMATO_OPERATOR_TOKEN"])
     made = answer(*words)
     assert made["join"] == f"{collector.url}/v1/tasks/{made['task_id']}"

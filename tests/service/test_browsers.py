@@ -106,8 +106,8 @@ def test_none_a_wrong_and_a_lesser_token_are_told_apart(tmp_path: Path) -> None:
     with world.client:
         for given, status, said in (
             ({}, 404, "/login asks a browser for a token"),
-            ({"Authorization": "Bearer " + "x" * 43}, 401, "the token is none of this collector"),
-            ({"Authorization": f"Basic {wrong}"}, 401, "the token is none of this collector"),
+            ({"Authorization": "Bearer " + "x" * 43}, 401, "this collector has no such token"),
+            ({"Authorization": f"Basic {wrong}"}, 401, "this collector has no such token"),
             ({"Authorization": "Bearer"}, 401, "the header Authorization has no token"),
             ({"Authorization": "Digest x"}, 401, "the header Authorization has no token"),
             (world.headers("shuffler"), 404, "/login asks a browser for a token"),

@@ -249,6 +249,8 @@ def test_the_page_is_useful_without_script(host: Host, browser: Any, artefacts: 
     plain.screenshot(path=artefacts / "error.png")
     assert plain.goto(f"{host.url}/tasks/{'0' * 64}").status == 404  # type: ignore[union-attr]
     assert "There is no task of this id" in plain.inner_text("main")
+    assert plain.goto(f"{host.url}/taks").status == 404  # type: ignore[union-attr]
+    assert "nothing under this address" in plain.inner_text("main")
 
 
 @NEEDS_BROWSER

@@ -129,7 +129,8 @@ def _text(settings: Mapping[str, list[dict[str, Any]]], tokens: Mapping[str, boo
     for words, rows in settings.items():
         yield f"sfumato {words}\n"
         cells = (
-            (row["setting"], _shown(row["value"]), row["from"], row["variable"]) for row in rows
+            (row["setting"].replace("_", "-"), _shown(row["value"]), row["from"], row["variable"])
+            for row in rows
         )
         yield text_tables.grid(("setting", "value", "from", "variable"), cells)
         yield ""
@@ -138,6 +139,8 @@ def _text(settings: Mapping[str, list[dict[str, Any]]], tokens: Mapping[str, boo
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()  # as a file has it
     if isinstance(value, list):
         return " ".join(map(str, value)) or "-"
     return "-" if value is None else str(value)

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 from sfumato.errors import InputError
 
-__all__ = ["TOKENS", "addresses", "ask", "task_of"]
+__all__ = ["TOKENS", "addresses", "ask", "no_task", "task_of"]
 
 LARGEST: Final = 64 << 20
 TIMEOUT: Final = 60.0
@@ -106,7 +106,7 @@ def task_of(address: str) -> str:
         )
     tasks = ask(f"{base}/v1/tasks", variables=TOKENS)["tasks"]
     if not tasks:
-        raise InputError(f"{base} has no task yet; `sfumato task publish` gives it one.")
+        raise no_task(base)
     if len(tasks) != 1:
         listed = "; ".join(
             f"{base}/tasks/{task['task_id']} ({task['title']})" for task in tasks[:8]
@@ -115,3 +115,18 @@ def task_of(address: str) -> str:
             f"{base} has {len(tasks)} tasks; the address of one is expected: {listed}."
         )
     return f"{base}/v1/tasks/{tasks[0]['task_id']}"
+
+
+def no_task(base: str, token: str | None = None) -> InputError:
+    """Return the error that a collector has no task for whoever asks.
+
+    Examples
+    --------
+    >>> print(no_task("http://here", "a token"))
+    http://here has no task yet; `sfumato task publish` gives it one.
+
+    """
+    asked = ""
+    if not (token or any(map(os.environ.get, TOKENS))):
+        asked = f" that is read without a token, and none is in {' or '.join(TOKENS)}"
+    return InputError(f"{base} has no task yet{asked}; `sfumato task publish` gives it one.")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
-from sfumato.client.collectors import TOKENS, ask, task_of
+from sfumato.client.collectors import TOKENS, ask, no_task, task_of
 from sfumato.core.answers import Answers
 from sfumato.errors import InputError
 
@@ -83,7 +83,7 @@ class CollectorClient:
             return fitting[0]
         listed = "; ".join(f"{task.title!r} ({task.task_id[:12]})" for task in tasks[:8])
         if not tasks:
-            raise InputError(f"{self.url} has no task yet; `sfumato task publish` gives it one.")
+            raise no_task(self.url, self.token)
         many = "more than one task" if fitting else "no task"
         what = "" if name is None else f" called {name!r}"
         raise InputError(f"{self.url} has {many}{what}; there are {listed}.")

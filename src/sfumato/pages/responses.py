@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from sfumato.pages import document
-from sfumato.web.problems import TITLES, Refused
+from sfumato.web.problems import TITLES, Refused, handlers, refusal_of, request_id_of
 
-__all__ = ["for_people", "html", "is_renewal", "responded", "static"]
+__all__ = ["for_people", "handlers_for_people", "html", "is_renewal", "responded", "static"]
 
 Handler = Callable[[Request], Awaitable[Response]]
 LOGIN: Final = "/login"
@@ -34,21 +35,41 @@ def for_people(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except Refused as refused:
-            if "text/html" not in request.headers.get("accept", ""):
+            if not _is_read_by_people(request):
                 raise
-            status, title = TITLES[refused.name]
             here = request.url.path
-            links = {"All tasks": "/"} | ({"Log in": LOGIN} if LOGIN in refused.detail else {})
-            links |= {"The same page without its choices": here} if request.url.query else {}
-            text = document.problem(title, refused.detail, links)
-            response = html(request, text)
-            response.status_code = status
-            for header, values in refused.headers.items():
-                for value in (values,) if isinstance(values, str) else values:
-                    response.headers.append(header, value)
-            return response
+            again = {"The same page without its choices": here} if request.url.query else {}
+            return _page_of(request, refused, again)
 
     return handle
+
+
+async def _elsewhere(request: Request, error: Exception) -> Response:
+    """Respond to an address that is none: with a page, where a browser asks for one."""
+    refused = refusal_of(error)
+    if _is_read_by_people(request):
+        return _page_of(request, refused, {})
+    return refused.response(request_id_of(request))
+
+
+handlers_for_people: Final[Any] = handlers | {HTTPException: _elsewhere}
+"""The response that Starlette gives to each exception, on servers that have pages."""
+
+
+def _is_read_by_people(request: Request) -> bool:
+    return "text/html" in request.headers.get("accept", "")
+
+
+def _page_of(request: Request, refused: Refused, further: dict[str, str]) -> Response:
+    """Return a refusal as a page, with links to where a visitor can go on."""
+    status, title = TITLES[refused.name]
+    links = {"All tasks": "/"} | ({"Log in": LOGIN} if LOGIN in refused.detail else {})
+    response = html(request, document.problem(title, refused.detail, links | further))
+    response.status_code = status
+    for header, values in refused.headers.items():
+        for value in (values,) if isinstance(values, str) else values:
+            response.headers.append(header, value)
+    return response
 
 
 def html(request: Request, text: str) -> Response:

@@ -15,11 +15,18 @@ from starlette.types import ASGIApp
 
 from sfumato.errors import ConfigurationError
 from sfumato.pages.released_subject import ReleasedSubject, subject_of
-from sfumato.pages.responses import for_people, html, is_renewal, responded, static
+from sfumato.pages.responses import (
+    for_people,
+    handlers_for_people,
+    html,
+    is_renewal,
+    responded,
+    static,
+)
 from sfumato.pages.taking import TAKEN, taken
 from sfumato.pages.task_page import TaskPage
 from sfumato.pages.wanted import Wanted
-from sfumato.web.problems import Refused, handlers
+from sfumato.web.problems import Refused
 
 __all__ = ["view_app"]
 
@@ -77,4 +84,4 @@ def view_app(path: Path) -> ASGIApp:
         Route("/shown.{kind}", for_people(viewer.shown)),
         Route("/static/{name}", static),
     ]
-    return Starlette(routes=routes, exception_handlers=handlers)
+    return Starlette(routes=routes, exception_handlers=handlers_for_people)

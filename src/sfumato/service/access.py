@@ -154,7 +154,7 @@ def _missing(request: Request, role: str) -> str:
             "`Authorization: Bearer ...` is expected."
         )
     return (
-        f"This is for the {role}, and the token is none of this collector; tokens that were "
+        f"This is for the {role}, and this collector has no such token; tokens that were "
         "replaced are no longer taken."
     )
 

@@ -22,6 +22,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from sfumato.errors import ConfigurationError, InputError, MismatchError
+from sfumato.pages.responses import handlers_for_people
 from sfumato.service import answer_formats, openapi
 from sfumato.service.access import Access
 from sfumato.service.closing_watch import ClosingWatch
@@ -41,7 +42,7 @@ from sfumato.service.writer import Writer
 from sfumato.web.clients import Clients, Room
 from sfumato.web.intake_limits import Gate, Rate
 from sfumato.web.logs import log
-from sfumato.web.problems import Refused, handlers
+from sfumato.web.problems import Refused
 from sfumato.wire.questions import Question
 
 __all__ = ["Service", "make_app"]
@@ -365,6 +366,8 @@ def make_app(service: Service) -> ASGIApp:
         Route("/openapi.json", service.document),
         *service.pages.routes(),
     ]
-    app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
+    app = Starlette(
+        routes=routes, exception_handlers=handlers_for_people, lifespan=service.lifespan
+    )
     app.router.redirect_slashes = False  # each resource has one address
     return Edge(app, service.collector.base, service.uploads)

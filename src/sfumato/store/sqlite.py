@@ -181,6 +181,7 @@ def closing_lock(path: Path) -> Path:
 
 def unopened(path: str | Path, error: Exception) -> InputError:
     """Return the error of a file that cannot be opened."""
+    reason = getattr(error, "strerror", None) or error
     return InputError(
-        f"{path} cannot be opened ({error}); a file in a folder that can be written is expected."
+        f"{path} cannot be opened ({reason}); a file in a folder that can be written is expected."
     )

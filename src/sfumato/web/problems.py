@@ -14,7 +14,7 @@ from sfumato.errors import SfumatoError
 from sfumato.web.logs import log
 from sfumato.wire.sqlite_tables import Damaged
 
-__all__ = ["MEDIA_TYPE", "TITLES", "Refused", "handlers", "request_id_of"]
+__all__ = ["MEDIA_TYPE", "TITLES", "Refused", "handlers", "refusal_of", "request_id_of"]
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -104,17 +104,20 @@ async def _wrong(request: Request, error: Exception) -> Response:
     return Refused("bad-request", str(error)).response(request_id_of(request))
 
 
-async def _http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 -- registered for it
+def refusal_of(error: Exception) -> Refused:
+    """Return the refusal for an address or a method that a server does not have."""
+    assert isinstance(error, HTTPException)  # noqa: S101 -- handlers are registered for it
     names = {404: "not-found", 405: "wrong-method"}
     name = names.get(error.status_code, "bad-request")
     details = {
         "not-found": "There is nothing under this address; /openapi.json lists what there is.",
         "wrong-method": "The address does not take this method; /openapi.json lists what it takes.",
     }
-    return Refused(name, details.get(name, error.detail), error.headers).response(
-        request_id_of(request)
-    )
+    return Refused(name, details.get(name, error.detail), error.headers)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    return refusal_of(error).response(request_id_of(request))
 
 
 async def _failed(request: Request, error: Exception) -> Response:
