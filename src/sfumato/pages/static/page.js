@@ -126,7 +126,7 @@ function participation() {
   if (!box || !data.closed || !data.reports) return;
   const middle = (period) => (plot.begin(period) + plot.end(period)) / 2;
   bars = new uPlot({
-    width: box.clientWidth, height: 112, legend: { show: false }, cursor: { show: false },
+    width: box.clientWidth, height: 112, padding: [null, 40, null, null], legend: { show: false }, cursor: { show: false },
     series: [{}, { stroke: colour("--accent"), fill: colour("--soft"), width: 1.5, points: { show: false }, paths: uPlot.paths.bars({ size: [0.8, 40] }) }],
     scales: {
       x: { time: data.axis.inTime, range: () => [plot.begin(1), plot.end(Math.max(data.axis.periods, 2))] },

@@ -164,7 +164,7 @@ export class Plot {
       return [{ x, y, label }];
     }).sort((a, b) => a.y - b.y);
     const line = LINE * devicePixelRatio;
-    let room = bbox.top + bbox.height - line * (ends.length - 1);
+    let room = bbox.top + bbox.height - line * (ends.length - 0.5); // above the marks of the axis
     let free = 0;
     ctx.save();
     Object.assign(ctx, { strokeStyle: style("--paper"), lineWidth: 4 * devicePixelRatio, lineJoin: "round" });
