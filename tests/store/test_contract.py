@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -216,6 +219,48 @@ def test_late_reports_of_the_last_period_are_known(sharing: Sharing) -> None:
     _closed(store, 2)
     assert not store.counted(TASK, 1, ids[:160]).any()
     assert store.counted(TASK, 2, strangers).all()
+
+
+def test_nothing_is_written_of_a_task_that_was_deleted(sharing: Sharing) -> None:
+    store, other = sharing.store, sharing.another()
+    store.commit([filled(1, *_reports(30, 10))])
+    store.end_round(TASK, 1, 0)
+    other.delete_task(TASK)
+    late: list[Callable[[], object]] = [
+        lambda: store.close_round(TASK, 1, 0),
+        lambda: store.close_period(TASK, Release(1, 10, np.zeros(1), np.zeros(1))),
+        lambda: store.replace_key(TASK, 7, bytes(32), b"{}", 1),
+        lambda: store.note_gap(TASK, 1, 2),
+        lambda: store.end_round(TASK, 2, 0),
+    ]
+    for write in late:
+        with pytest.raises(MismatchError, match="was deleted"):
+            write()
+    assert store.settle(TASK, 1, count) == 0
+    store.pack(TASK, 1)
+    assert store.commit([filled(2, *_reports(31, 10))]) == [False]
+    assert store.add_task(TASK, b"{}", {}, public=True)
+    assert not [*store.releases(TASK), *store.log(TASK), *store.unpacked(TASK)]
+    assert not store.participation(TASK)
+    assert not store.rounds(TASK)
+
+
+def test_what_is_being_counted_when_a_task_is_deleted_is_deleted_as_well(
+    sharing: Sharing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = sharing.store, sharing.another()
+    deleting = Thread(target=other.delete_task, args=(TASK,))
+    append = store._append  # noqa: SLF001
+
+    def slowly(*given: Any) -> None:
+        append(*given)
+        deleting.start()
+        time.sleep(0.3)
+
+    monkeypatch.setattr(store, "_append", slowly)
+    assert store.commit([filled(1, *_reports(32, 10))]) == [True]
+    deleting.join()
+    assert not [*store.ids(TASK, 1), *store.tallies(TASK), *store.tasks()]
 
 
 def test_a_writer_whose_commit_failed_is_followed_by_a_new_one(

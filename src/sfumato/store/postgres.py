@@ -24,7 +24,7 @@ from sfumato.store.postgres_schema import FIRST, POSTGRES_STEPS
 from sfumato.store.schema import CELLS
 from sfumato.store.store_addresses import DatabaseAway
 from sfumato.store.task_lives import TaskLives
-from sfumato.store.task_tables import Database
+from sfumato.store.task_tables import WHOLE, Database
 from sfumato.wire.sqlite_tables import COUNT, FLAG, TEXT, Cell, Damaged, shown
 
 __all__ = ["SETTINGS", "DatabaseAway", "PostgresStore", "translated"]
@@ -222,9 +222,12 @@ class PostgresStore(TaskLives, EngineTables):
             yield
 
     def _share(self, db: Database, task_id: bytes, period: int) -> None:
-        db.run("SELECT pg_advisory_xact_lock_shared(?)", (_number(task_id, period),))
+        numbers = _number(task_id, WHOLE), _number(task_id, period)
+        db.run("SELECT pg_advisory_xact_lock_shared(?), pg_advisory_xact_lock_shared(?)", numbers)
 
     def _exclude(self, db: Database, task_id: bytes, period: int) -> None:
+        if period != WHOLE:
+            self._share(db, task_id, WHOLE)
         db.run("SELECT pg_advisory_xact_lock(?)", (_number(task_id, period),))
 
     @contextmanager

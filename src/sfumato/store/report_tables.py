@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -48,14 +47,6 @@ class ReportTables(TaskTables):
     def _piped(self) -> AbstractContextManager[None]:
         """Return a context in which the statements of a commit need not wait for each other."""
         return nullcontext()
-
-    @abstractmethod
-    def _share(self, db: Database, task_id: bytes, period: int) -> None:
-        """Keep others from sealing a period until the transaction ends."""
-
-    @abstractmethod
-    def _exclude(self, db: Database, task_id: bytes, period: int) -> None:
-        """Wait for all transactions that add to a period, and keep others out until this ends."""
 
     # ---- counting ----------------------------------------------------------------------------
 

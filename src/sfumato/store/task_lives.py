@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from sfumato.store.schema import CELLS
 from sfumato.store.settled_tables import SettledTables
+from sfumato.store.task_tables import WHOLE
 
 __all__ = ["TaskLives"]
 
@@ -14,10 +16,20 @@ _LATER: Final = "WHERE task_id = ? AND period > ?"
 class TaskLives(SettledTables):
     """A store in SQL: tasks that end or are archived, and periods that lack reports."""
 
+    def delete_task(self, task_id: bytes) -> None:
+        """Delete a task and everything that is kept of it, also from the files."""
+        tables = [table for table, cells in CELLS.items() if "task_id" in cells]
+        with self._erasing() as db:
+            self._exclude(db, task_id, WHOLE)  # what is being counted is seen below
+            for table in sorted(tables, key="tasks".__eq__):  # the task itself comes last
+                db.run(f"DELETE FROM {table} WHERE task_id = ?", (task_id,))  # noqa: S608
+            readers = f"analyst of {task_id.hex()} %"
+            db.run("DELETE FROM tokens WHERE role LIKE ?", (readers,))
+
     def end_task(self, task_id: bytes, last_period: int) -> bool:
         """Record that a task ends with a period; return False if it was ended before."""
         with self._erasing() as db:
-            self._exclude(db, task_id, last_period + 1)  # what is being counted is seen below
+            self._exclude(db, task_id, WHOLE)  # what is being counted is seen below
             rest = "WHERE task_id = ? ORDER BY period DESC LIMIT 1"
             for (sealed,) in self._read("periods", "period", rest, task_id, db=db):
                 last_period = max(last_period, sealed)  # another process has closed it since
@@ -44,6 +56,7 @@ class TaskLives(SettledTables):
     def note_gap(self, task_id: bytes, first: int, last: int) -> None:
         """Record that some periods may lack reports which were acknowledged."""
         with self._writing() as db:
+            self._refuse_deleted(db, task_id)
             db.run(
                 "INSERT INTO gaps VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (task_id, first, last)
             )

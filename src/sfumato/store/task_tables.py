@@ -8,16 +8,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 
 from sfumato.arrays import Floats
+from sfumato.errors import MismatchError
 from sfumato.store.interface import Release, Store, StoredTask
 from sfumato.store.schema import CELLS
 from sfumato.wire.sqlite_tables import COUNT, Cell, Damaged
 
 __all__ = ["Database", "TaskTables"]
+
+
+WHOLE: Final = (1 << 64) - 1
+"""Stands for all periods of a task: whoever excludes others from it waits for all that is added."""
 
 
 class Database(Protocol):
@@ -48,6 +53,14 @@ class TaskTables(Store):
     def _erasing(self) -> AbstractContextManager[Database]:
         """Return a transaction whose deleted data is gone from the files when it is over."""
         return self._writing()
+
+    @abstractmethod
+    def _share(self, db: Database, task_id: bytes, period: int) -> None:
+        """Keep others from sealing a period, or deleting the task, until the transaction ends."""
+
+    @abstractmethod
+    def _exclude(self, db: Database, task_id: bytes, period: int) -> None:
+        """Wait for all transactions that add to a period, and keep others out until this ends."""
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[Database]:
@@ -121,20 +134,18 @@ class TaskTables(Store):
         """Return a number for each task that grows whenever anything but its reports changes."""
         return dict(self._read("tasks", "task_id, version"))
 
-    def delete_task(self, task_id: bytes) -> None:
-        """Delete a task and everything that is kept of it, also from the files."""
-        tables = [table for table, cells in CELLS.items() if "task_id" in cells]
-        with self._erasing() as db:
-            for table in sorted(tables, key="tasks".__eq__):  # the task itself comes last
-                db.run(f"DELETE FROM {table} WHERE task_id = ?", (task_id,))  # noqa: S608
-            readers = f"analyst of {task_id.hex()} %"
-            db.run("DELETE FROM tokens WHERE role LIKE ?", (readers,))
+    def _refuse_deleted(self, db: Database, task_id: bytes) -> None:
+        """Raise MismatchError if a task is not there, so that nothing is kept of a deleted one."""
+        self._share(db, task_id, WHOLE)
+        if not self._read("tasks", "task_id", "WHERE task_id = ?", task_id, db=db):
+            raise MismatchError("the task was deleted.")
 
     def replace_key(
         self, task_id: bytes, key_id: int, private: bytes, published: bytes, until: int
     ) -> bool:
         """Give a task a new key; its earlier keys open reports up to period ``until`` only."""
         with self._writing() as db:
+            self._refuse_deleted(db, task_id)
             if not _add_key(db, task_id, key_id, private):
                 return False
             db.run(
@@ -170,6 +181,7 @@ class TaskTables(Store):
     def close_round(self, task_id: bytes, period: int, number: int) -> None:
         """Record that a round is over, and that another one follows."""
         with self._writing() as db:
+            self._refuse_deleted(db, task_id)
             db.run(
                 "INSERT INTO rounds VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
                 (task_id, period, number),
@@ -185,6 +197,7 @@ class TaskTables(Store):
         """Record what a period released; return False if another release of it is there."""
         figures = np.stack([release.values, release.variances]).astype("<f8").tobytes()
         with self._writing() as db:
+            self._refuse_deleted(db, task_id)
             added = db.run(
                 "INSERT INTO releases VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 (task_id, release.period, release.n, figures),
