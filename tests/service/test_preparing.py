@@ -11,6 +11,7 @@ import pytest
 from tests.service.fleets import Fleet
 from tests.service.world import START, VALUES, World
 
+from sfumato.service import Collector, preparing, query_parameters
 from sfumato.service.preparing import Preparation
 
 EVERY = "online", "smoothed", "filtered", "posterior"
@@ -113,3 +114,23 @@ def test_preparing_goes_on_after_an_error_and_takes_little_of_a_tasks_time(
         _settled(preparation)
     assert begun == [0, 1, 2]
     preparation.stop()
+
+
+def test_after_a_start_what_pages_open_with_is_prepared(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _close(world, 1, 2)
+    asked = [{"query": "range", "first": "1", "last": "2", "decoder": name} for name in EVERY]
+    expected = [query_parameters.answer(world.open, question) for question in asked]
+    restarted = [Collector(world.store, "http://testserver", lambda: world.now) for _ in range(2)]
+    preparations = [Preparation(), Preparation()]
+    for preparation, collector, most in zip(preparations, restarted, (10.0, 0.0), strict=True):
+        monkeypatch.setattr(preparing, "FIRST", most)
+        preparation.begin_all(collector.running_tasks.values())
+        _settled(preparation)
+        preparation.stop()
+    monkeypatch.setattr(world.store, "tallies", None)
+    ready, late = (collector.running_tasks[world.open.task_id] for collector in restarted)
+    assert [query_parameters.answer(ready, question) for question in asked] == expected
+    with pytest.raises(TypeError):  # there was no time for it
+        query_parameters.answer(late, asked[0])

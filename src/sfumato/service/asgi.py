@@ -158,6 +158,7 @@ class Service:
                     first=first,
                     last=last,
                 )
+        self._preparation.begin_all(self.collector.running_tasks.values())
         works = (self._watch.run(), self._look(), self.crew.run())
         self._tasks = [asyncio.create_task(work) for work in works]
         try:

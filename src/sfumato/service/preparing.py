@@ -1,12 +1,17 @@
-"""Preparing: what questions need is read as soon as a period has closed, before anybody asks."""
+"""Preparing: what questions need is read as soon as a period has closed, before anybody asks.
+
+After a start it is what the pages of tasks open with, as nothing is known of what people ask for.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Final
 
+from sfumato.service.rereading import opened_by
 from sfumato.service.running_task import RunningTask
 from sfumato.web.logs import log
 
@@ -15,12 +20,15 @@ __all__ = ["Preparation"]
 SHARE: Final = 0.1
 """The largest share of a task's time that is spent on preparing its answers."""
 
+FIRST: Final = 10.0
+"""The number of seconds after a start in which preparing a task may begin before it is asked."""
+
 
 class Preparation:
     """Prepares the answers of tasks whose periods close, in a thread of its own.
 
-    Only tasks that were asked something since their last period closed are prepared: what nobody
-    asks for costs nothing.
+    Only tasks that were asked something since their last period closed are prepared, and after a
+    start as many as there is time for: what nobody asks for costs next to nothing.
 
     Examples
     --------
@@ -56,9 +64,27 @@ class Preparation:
             self._begun.add(running.name)
         self._pool.submit(self._prepare, running)
 
-    def _prepare(self, running: RunningTask) -> None:
+    def begin_all(self, tasks: Iterable[RunningTask]) -> None:
+        """Begin to prepare what the pages of tasks open with, one after the other."""
+        end = time.monotonic() + FIRST
+        for running in tasks:
+            if running.closed and running.protocol.decodes:
+                with self._lock:
+                    self._begun.add(running.name)
+                self._pool.submit(self._prepare_unasked, running, end)
+
+    def _prepare_unasked(self, running: RunningTask, end: float) -> None:
+        if time.monotonic() < end:
+            self._prepare(running, opened_by(running))
+        else:
+            with self._lock:
+                self._begun.discard(running.name)
+
+    def _prepare(self, running: RunningTask, unasked: Iterable[str] = ()) -> None:
         began = time.monotonic()
         try:
+            for decoder in unasked:
+                running.history(decoder)
             running.prepare()
         except Exception as error:  # noqa: BLE001 -- whoever asks is told
             log().error("answers", task=running.name, kind=type(error).__name__)

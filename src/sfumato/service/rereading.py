@@ -31,7 +31,7 @@ from sfumato.streams.posterior.believed import (
     decoders_by_prior,
 )
 
-__all__ = ["PLAIN", "Lens", "Reread", "Rereader", "decoders_of", "reread", "usual"]
+__all__ = ["PLAIN", "Lens", "Reread", "Rereader", "decoders_of", "opened_by", "reread", "usual"]
 
 AT_ONCE: Final = 0.5
 """The number of seconds that a page waits for curves before it says that they are computed."""
@@ -87,6 +87,11 @@ def usual(running: RunningTask) -> Lens:
     """
     is_joined = running.protocol.decodes and running.periods <= MOST_PERIODS_JOINED
     return Lens(FILTERED) if is_joined else PLAIN
+
+
+def opened_by(running: RunningTask) -> tuple[str, ...]:
+    """Return the decoders that answer a visitor who opens a task's page and asks for ranges."""
+    return (ONLINE, FILTERED, POSTERIOR) if usual(running) != PLAIN else (ONLINE,)
 
 
 def decoders_of(running: RunningTask) -> tuple[str, ...]:
