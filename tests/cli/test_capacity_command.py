@@ -41,6 +41,23 @@ def test_json_has_all_of_it() -> None:
     assert found["measured"].startswith("measured on")
 
 
+def test_what_is_kept_is_said(tmp_path: Path) -> None:
+    for words, sentence in (
+        ((), "disk: open periods. in"),
+        (("--keep", "for ever"), "open periods, and contents of a day, of all that are kept."),
+        (("--keep", "30 days"), "open periods, and contents of 30 days."),
+    ):
+        assert sentence in " ".join(run(*BASE, *words).stdout.split())
+    path = tmp_path / "task.toml"
+    path.write_text(
+        'title = "Lights"\nepsilon = 1.0\nperiods = 12\nperiod = "1 hour"\nchanges = 4\n'
+        'counts = "engine"\nvalues = {kind = "binary"}\n'
+    )
+    shown = run("plan", path, "--capacity", "--devices", "1e6", "--engine", "spark").stdout
+    assert "engine (spark)" in shown
+    assert "what waits for the engine" in " ".join(shown.split())
+
+
 def test_a_task_file_says_the_rest(tmp_path: Path) -> None:
     path = tmp_path / "task.toml"
     path.write_text(

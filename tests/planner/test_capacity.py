@@ -29,6 +29,7 @@ LOADS: Mapping[str, Mapping[str, Any]] = {
     "hashed": {"hashed": True, "entries": 256, "payload": 9},
     "places": {"places": 8},
     "engine": {"engine": "spark"},
+    "by an engine": {"engine": "local", "counts": "engine"},
 }
 
 
@@ -128,6 +129,24 @@ def test_what_is_kept_takes_disk() -> None:
     week, month = (needed(10**6, keep=days * 86_400).role("collectors").disk for days in (7, 28))
     logged = 10**6 * 13 * 24 * 21
     assert month - week == pytest.approx(logged)
+    nothing, ever, day = (
+        needed(10**6, keep=keep).role("collectors").disk for keep in (None, "for ever", 86_400)
+    )
+    assert ever == day == pytest.approx(nothing + 10**6 * 13 * 24)
+
+
+def test_what_an_engine_opens_its_collector_does_not() -> None:
+    load: dict[str, Any] = {"store": "postgresql", "engine": "local"}
+    own, left = needed(**load), needed(**load, counts="engine")
+    assert own.role("engine (local)").parts.keys() == {"report", "count"}
+    assert left.role("collectors").parts.keys().isdisjoint({"seal", "count"})
+    assert left.role("engine (local)").parts["seal"] == own.role("collectors").parts["seal"]
+    assert left.role("database").disk > own.role("database").disk  # sealed, with its id
+    spark = needed(**(load | {"engine": "spark"}), counts="engine").role("engine (spark)")
+    assert spark.parts["seal"] == left.role("engine (local)").parts["seal"]
+    assert spark.parts["count"] > left.role("engine (local)").parts["count"]
+    with pytest.raises(ConfigurationError, match="engine is 'none' where counts is 'engine'"):
+        Load(1000, HOUR, counts="engine")
 
 
 @pytest.mark.parametrize(
@@ -182,6 +201,8 @@ def test_a_file_is_enough_as_long_as_one_machine_is() -> None:
         ("connections", "both"),
         ("store", "mysql"),
         ("engine", "ray"),
+        ("counts", "nobody"),
+        ("keep", "weekly"),
         ("payload", 0),
         ("entries", -1),
         ("collectors", 0),
@@ -222,6 +243,11 @@ def test_a_task_says_its_load() -> None:
     assert load.messages == pytest.approx(stream.sent.messages / 16)
     assert load.payload == stream.payload
     assert not load.is_shuffled
+    ever = Load.of(replace(task, keep="for ever"), stream, 10**6)
+    assert (ever.keep, ever.counts, ever.engine) == ("for ever", "collector", "none")
+    by_engine = Load.of(replace(task, keep=None, counts="engine"), stream, 10**6)
+    assert (by_engine.counts, by_engine.engine) == ("engine", "local")
+    assert by_engine.content_bytes > ever.content_bytes
     with pytest.raises(ConfigurationError, match="the task's period is 1 hour"):
         Load.of(task, stream, 10**6, every=60)
 

@@ -14,7 +14,7 @@ from sfumato.cli.command import Parts, Result
 from sfumato.core.duration import length
 from sfumato.errors import ConfigurationError, InputError
 from sfumato.wire import fields as field_of
-from sfumato.wire.task import MOST_PEOPLE
+from sfumato.wire.task import FOR_EVER, MOST_PEOPLE
 
 if TYPE_CHECKING:
     from sfumato.planner import Capacity, Load, Role, UnitCosts
@@ -66,9 +66,10 @@ class SizingOptions:
     items: int | None = None
     """The number of items of a value, each of which is counted; 16, or what the task has."""
     keep: str | None = None
-    """How long contents are kept, as in "30 days"; for good unless the task says it."""
+    """How long contents are kept, as in "30 days" or "for ever"; until their period closes unless
+    the task says it."""
     engine: str | None = None
-    """Who counts what was kept once more: local or spark."""
+    """Who counts what was kept: local or spark."""
     units: Path | None = None
     """A file of unit costs; those that ./run bench --units has kept here, or the shipped ones."""
 
@@ -147,8 +148,8 @@ def _load(task: Path | None, devices: str | None, asked: SizingOptions) -> Load:
         if getattr(asked, name) is not None
     }
     for name in ("every", "keep"):
-        if getattr(asked, name) is not None:
-            run[name] = _seconds(name, getattr(asked, name))
+        if (text := getattr(asked, name)) is not None:
+            run[name] = text if (name, text) == ("keep", FOR_EVER) else _seconds(name, text)
     if asked.items is not None:
         run["entries"] = asked.items
     if asked.unsealed:
@@ -233,11 +234,21 @@ def _text(needed: Capacity, units: UnitCosts) -> Parts:
         yield from (f"- {limit.sentence}" for limit in needed.limits)
     yield (
         "\ncores: as many as processes, each with 70% of the uploads that it could take at most. "
-        "mean: cores that are at work on average over a period. disk: open periods, and contents "
-        + ("of a day" if load.keep is None else f"of {length(load.keep)}")
+        "mean: cores that are at work on average over a period. disk: "
+        + _kept(load)
         + ". in, out: at the peak. Not in it: the proxy that ends TLS, pages and queries."
     )
     yield f"Unit costs: {units.sentence()}."
+
+
+def _kept(load: Load) -> str:
+    """Return what takes disk, in words."""
+    if load.by_engine:
+        return "open periods, and what waits for the engine"
+    if load.keep is None:
+        return "open periods"
+    days = "a day, of all that are kept" if isinstance(load.keep, str) else length(load.keep)
+    return f"open periods, and contents of {days}"
 
 
 def _rate(number: float) -> str:

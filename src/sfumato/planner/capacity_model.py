@@ -115,12 +115,14 @@ def _together(load: Load) -> float:
 
 def _work(load: Load, units: UnitCosts) -> dict[str, float]:
     """Return what one report costs a collector, beside its request and its round."""
-    entry = units.hashed_entry if load.hashed else units.entry
-    return {
-        "seal": units.seal if load.sealed else 0.0,
-        "report": units.report,
-        "count": load.entries * entry,
-    }
+    if load.by_engine:
+        return {"report": units.report}
+    return {"seal": units.seal * load.sealed, "report": units.report, "count": _count(load, units)}
+
+
+def _count(load: Load, units: UnitCosts) -> float:
+    """Return what it costs to add the entries of a report to a tally."""
+    return load.entries * (units.hashed_entry if load.hashed else units.entry)
 
 
 def _collector_rounds(load: Load, units: UnitCosts) -> Rounds:
@@ -216,11 +218,12 @@ def _database_role(load: Load, units: UnitCosts) -> Role:
 
 def _engine_role(load: Load, units: UnitCosts) -> Role:
     factor = units.spark_factor if load.engine == "spark" else 1.0
-    entry = units.hashed_entry if load.hashed else units.entry
     parts = {
         "report": factor * load.reports * units.engine_report,
-        "count": factor * load.reports * load.entries * entry,
+        "count": factor * load.reports * _count(load, units),
     }
+    if load.by_engine and load.sealed:
+        parts["seal"] = load.reports * units.seal  # which is what it is, whoever opens it
     cores = max(1, ceil(sum(parts.values()) / load.every / FULLEST))
     received = load.reports * load.content_bytes / load.every
     return Role(f"engine ({load.engine})", cores, cores, parts, cores * float(1 << 30), 0, received)
@@ -245,9 +248,10 @@ def _stored(load: Load) -> float:
 
 
 def _disk(load: Load) -> float:
-    """Return the bytes of the log of a day or of as long as it is kept, and of open periods."""
-    kept = min(load.keep or DAY, DAY) if load.keep is None else load.keep
-    logged = load.reports * load.content_bytes * kept / load.every
+    """Return the bytes of what is kept, of a day if that is for ever, and of open periods."""
+    periods = (DAY if isinstance(load.keep, str) else load.keep or 0) / load.every
+    # What an engine counts is kept for the period that it takes.
+    logged = load.reports * load.content_bytes * (1.0 if load.by_engine else periods)
     return logged + load.reports * (2 * (load.content_bytes + 16) + 8)
 
 

@@ -11,7 +11,7 @@ from sfumato.errors import ConfigurationError
 from sfumato.streams.amplification import fewest_sent, requirement
 from sfumato.wire.reports import LARGEST_MIXED, LARGEST_PAYLOAD, MOST_REPORTS, Layout
 from sfumato.wire.sealing import OVERHEAD
-from sfumato.wire.task import MOST_ENTRIES, MOST_PEOPLE
+from sfumato.wire.task import COUNTS, FOR_EVER, MOST_ENTRIES, MOST_PEOPLE
 
 if TYPE_CHECKING:
     from sfumato.core.stream import Stream
@@ -64,9 +64,12 @@ class Load:
     collectors, shufflers
         The number of processes; None for as many as are needed.
     keep
-        For how many seconds contents are kept after their period; None for good.
+        For how many seconds contents are kept after their period, or ``for ever``; None if they
+        are erased when it closes.
+    counts
+        Who opens and counts reports: the ``collector``, or an ``engine`` once a period has closed.
     engine
-        Who counts what was kept, beside the collectors: ``none``, ``local`` or ``spark``.
+        Which engine counts what was kept: ``none``, ``local`` or ``spark``.
 
     Examples
     --------
@@ -94,7 +97,8 @@ class Load:
     store: str | None = None
     collectors: int | None = None
     shufflers: int | None = None
-    keep: int | None = None
+    keep: int | str | None = None
+    counts: str = "collector"
     engine: str = "none"
 
     def __post_init__(self) -> None:
@@ -111,13 +115,18 @@ class Load:
         if self.store is not None:
             check_one_of("store", self.store, STORES)
         check_one_of("engine", self.engine, ENGINES)
+        check_one_of("counts", self.counts, COUNTS)
+        if self.by_engine and self.engine == "none":
+            raise ConfigurationError(
+                "engine is 'none' where counts is 'engine'; local or spark is expected."
+            )
         for name, most in (
             ("collectors", MOST_PROCESSES),
             ("shufflers", MOST_PROCESSES),
             ("keep", LONGEST),
             ("min_batch", MOST_REPORTS // 2),
         ):
-            if getattr(self, name) is not None:
+            if getattr(self, name) not in (None, FOR_EVER):
                 check_whole(name, getattr(self, name), 1, most)
         self._check_shuffler()
 
@@ -164,8 +173,13 @@ class Load:
         if required is not None:
             known["min_batch"] = fewest_sent(task.plain())
         if task.counts == "engine":
-            known["engine"] = "local"
+            known |= {"counts": "engine", "engine": "local"}
         return cls(devices, **(known | run))
+
+    @property
+    def by_engine(self) -> bool:
+        """Whether collectors leave reports as they come, for an engine to open and count."""
+        return self.counts == "engine"
 
     @property
     def is_shuffled(self) -> bool:
@@ -195,6 +209,8 @@ class Load:
     @property
     def content_bytes(self) -> int:
         """The number of bytes of a report as it is kept."""
+        if self.by_engine and self.sealed:
+            return self._layout.named_dtype.itemsize
         return self._layout.content_dtype.itemsize
 
     @property
