@@ -170,6 +170,14 @@ def test_a_figure_says_which_lines_lie_under_others() -> None:
     assert "Hidden: efmrtt under ddrm. " in words
 
 
+def test_a_figure_says_what_names_of_the_papers_mean() -> None:
+    experiment = papers.experiment("002/figure-7")
+    results = _one_tenth(experiment, list(experiment.cells(Setting())))
+    figure = plots.repeated(Outcome(experiment, results, Results(()), (), 0.0))
+    words = " ".join(" ".join(text.get_text() for text in figure.texts).split())
+    assert "Names: nm-e: the threshold of ToPS, by noisy max; s-pak" in words
+
+
 def test_places_and_large_numbers_are_labelled_as_people_write_them() -> None:
     experiment = papers.experiment("000/table-1")
     cells = list(experiment.cells(Setting()))

@@ -39,6 +39,19 @@ _ONE: Final = {
     "devices": "1 person",
     "periods": "1 period",
 }
+_QUERIES: Final = {"prefix": "sums from the first period on", "ranges": "sums over ranges"}
+_GLOSSES: Final = {
+    "nm-e": "nm-e: the threshold of ToPS, by noisy max",
+    "hat-h16": "hat-h16: PAK's threshold on the tree of ToPS",
+    "s-pak": "s-pak: a smooth quantile with PAK's margin",
+    "s-p": "s-p: a smooth quantile alone",
+    "h16": "h2, h16: trees of fan-out 2 and 16",
+    "zero": "zero: the answer 0 to everything",
+    "calibrated": "lines: the papers' shares of the levels, by what they were chosen for",
+    "lba": "lb..: epsilon is divided, lp..: devices are; u: evenly, d and a: by what has changed",
+    "lsp": "lsp: everybody is asked once in a window",
+}
+"""What names mean that only the papers' readers know."""
 _ACROSS: Final = 2  # panels in a row
 _TALL: Final = 2.75  # inches of a panel with its words
 _KEYS: Final = 5  # names in a row of the legend
@@ -62,7 +75,10 @@ def repeated(outcome: Outcome) -> Figure:
     down = ceil(len(panels) / across)
     lines = _lines(results, drawing)
     strokes = _strokes([*dict.fromkeys(name for name, _, _ in lines)])
-    about = f"{_hidden(results, drawing, lines)}{_fixed(results, drawing)}Data: {experiment.data}."
+    about = (
+        f"{_hidden(results, drawing, lines)}{_glosses([*strokes])}"
+        f"{_fixed(results, drawing)}Data: {experiment.data}."
+    )
     foot = 0.3 + 0.2 * (ceil((len(strokes) + 1) / _KEYS) + ceil(len(about) / _LETTERS))
     height = 1.0 + _TALL * down + foot
     note = f"; {corrected}" if corrected else ""
@@ -128,6 +144,12 @@ def _hidden(results: Results, drawing: Drawing, lines: list[Line]) -> str:
             under.setdefault(over[-1], []).append(name)
     words = (f"{', '.join(map(_key, names))} under {_key(name)}" for name, names in under.items())
     return f"Hidden: {'; '.join(words)}. " if under else ""
+
+
+def _glosses(names: list[str]) -> str:
+    """Return what the names of lines mean that say nothing by themselves, as a sentence."""
+    words = [gloss for name, gloss in _GLOSSES.items() if name in names]
+    return f"Names: {'; '.join(words)}. " if words else ""
 
 
 def _legend(figure: Figure, strokes: Mapping[str, Stroke], top: float, printed: str) -> None:
@@ -259,7 +281,7 @@ def _heading(drawing: Drawing, label: str, panel: Any) -> str:
 def _words(field: str, value: Any) -> str:
     """Return the value of a field in words, so that a number says what it counts."""
     if isinstance(value, str):
-        return value
+        return _QUERIES.get(value, value) if field == "queries" else value
     if value == 1 and field in _ONE:
         return _ONE[field]
     return _COUNTED.get(field, f"{field} {{:g}}").format(value)

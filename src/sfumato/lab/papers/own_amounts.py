@@ -73,7 +73,7 @@ AMOUNTS: Final = (
 )
 RELEASES: Final = Experiment(
     name="own/releases",
-    title="Squared errors of random ranges of published amounts, by method",
+    title="Squared errors of published amounts, by method",
     data=AMOUNTS,
     cells=_amounts,
     measure=_published,
