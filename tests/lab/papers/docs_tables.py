@@ -294,6 +294,18 @@ SHOWN: Final[Mapping[str, tuple[Shown | Said, ...]]] = {
                 },
             ),
         ),
+        Said(
+            "docs/windows-compare.md",
+            r"LPU finds (\d+)%, LPA (\d+)% and `filtered` (\d+)%, none of them with a false alarm. "
+            r"LSP finds (\d+)%, but on flights (\d+)% of its quiet periods have an alarm",
+            (
+                *(
+                    ({"stream": "sin", "epsilon": 1.0, "window": 20}, f"{method} finds")
+                    for method in ("lpu", "lpa", "filtered", "lsp")
+                ),
+                ({"stream": "flights", "epsilon": 1.0, "window": 20}, "lsp alarms"),
+            ),
+        ),
     ),
     "own/nearest": (
         Said(

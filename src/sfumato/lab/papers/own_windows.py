@@ -143,6 +143,7 @@ def _pooled(cell: Cell, setting: Setting) -> Mapping[str, float]:
     return {
         "gain": ahead[1] if ahead else 0.0,
         "coverage": 100 * ours["coverage"],
+        **{f"{method} judged": each["judged"] for method, each in totals.items()},
         **({"at jumps": 100 * ours["jump_coverage"]} if cell["stream"] == "jumps" else {}),
     }
 
