@@ -16,7 +16,7 @@ from tests.system.faults.plan import Fault, Plan
 from tests.system.faults.sites import SITES, FileSite
 
 MANY = 320
-"""The number of faults in a long run, of which about a half are kills."""
+"""The number of faults in a long run, of which a third or more are kills."""
 
 
 def _holds(folder: Path, where: str, plan: Plan) -> str:
