@@ -16,6 +16,8 @@ __all__ = ["EXPERIMENTS"]
 
 LONGEST: Final = 1 << 20
 HELD_OUT: Final = 1 << 16
+FEWER: Final = ("POS", 4096)
+"""The stream with fewer values held out, and how many."""
 PUBLISHED: Final = ("tuned", "tops", "pak_clipped", "pak", "zero")
 EPSILONS: Final = (0.01, 0.03, 0.1)
 PARTS: Final = ("fanout", "consistency", "smoothing", "ours")
@@ -31,6 +33,14 @@ def _amounts(setting: Setting) -> list[Cell]:
     return [*made_up, *grid(stream=amounts_in(Path(setting.folder)), epsilon=EPSILONS)]
 
 
+def _with_held_out(setting: Setting) -> list[Cell]:
+    """Return the cells with the number of values that choose a threshold, and some with fewer."""
+    cells = [{**cell, "holdout": HELD_OUT} for cell in _amounts(setting)]
+    there = any(cell["stream"] == FEWER[0] for cell in cells)
+    fewer = grid(stream=FEWER[0], epsilon=(0.01, 0.1), holdout=FEWER[1]) if there else []
+    return [*cells, *fewer]
+
+
 def _known(cell: Cell, setting: Setting) -> KnownStream:
     folder = Path(setting.folder) if setting.folder and cell["stream"] not in MADE_UP else None
     return next(each for each in amount_streams(folder) if each.name == cell["stream"])
@@ -39,10 +49,11 @@ def _known(cell: Cell, setting: Setting) -> KnownStream:
 def _published(cell: Cell, setting: Setting) -> Mapping[str, float | Measured]:
     """Return squared errors and covers by method, and how many times smaller errors are."""
     stream, epsilon = _known(cell, setting), float(cell["epsilon"])
+    held_out = int(cell["holdout"])
     repeats = 2 if cell["stream"] in MADE_UP else 20
     rows = [
         *published_accuracy.compare(
-            stream, [*PUBLISHED], [epsilon], repeats, holdout=HELD_OUT, limit=LONGEST
+            stream, [*PUBLISHED], [epsilon], repeats, holdout=held_out, limit=LONGEST
         )
     ]
     numbers: dict[str, float | Measured] = {
@@ -75,7 +86,7 @@ RELEASES: Final = Experiment(
     name="own/releases",
     title="Squared errors of published amounts, by method",
     data=AMOUNTS,
-    cells=_amounts,
+    cells=_with_held_out,
     measure=_published,
     drawing=Drawing(
         "epsilon",
