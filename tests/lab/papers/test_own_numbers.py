@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.lab.papers.docs_tables import DOCS, SHOWN, TOP, Shown, Table, numbers, tables
+from tests.lab.papers.docs_numbers import SHOWN
+from tests.lab.papers.docs_tables import DOCS, TOP, Shown, Table, numbers, tables
 
 from sfumato.lab import papers
 from sfumato.lab.experiment import Setting, cell_key
