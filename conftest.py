@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Take what pytest has no option for; see docs/extending.md."""
     about = "list the N tests that took most processor time"
     parser.addoption("--slowest", type=int, default=0, metavar="N", help=about)
-    about = "write tests/vectors afresh instead of comparing"
+    about = "write tests/vectors, and the numbers of the docs, afresh instead of comparing"
     parser.addoption("--write-vectors", action="store_true", help=about)
 
 
