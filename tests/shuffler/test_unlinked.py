@@ -153,3 +153,50 @@ def test_a_log_says_what_all_tasks_promise_together(mixer: Mixer) -> None:
     assert local < epsilon <= 1 + local
     assert "delta 0.0201 hold against who sees" in line
     device.close()
+
+
+WOVEN: dict[str, Any] = CHAFF | {
+    "values": {"kind": "binary"},
+    "periods": 12,
+    "mix": {"snapshot": 0.2, "1": 0.8},
+    "shuffle": {"url": HERE, "epsilon": 0.5, "delta": 0.01, "min_batch": FEWEST},
+}
+
+
+def test_dummies_on_other_threads_leave_the_device_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device sends its dummies also in a period in which nothing of its own is due."""
+    mixer = Mixer(tmp_path, monkeypatch, task=WOVEN)
+    monkeypatch.setattr("sfumato.shuffler.front.TICK", 60.0)
+    with mixer.world.client, mixer.client:
+        dummies = mixer.published.spec["dummies"]
+        assert dummies > 0
+        people = _devices(mixer, 60)
+        for period in (1, 2):
+            for device, _ in people:
+                device.observe(period - 1)
+            mixer.world.now = mixer.running.ends_at(period) + 4
+            for device, _ in people:
+                device.flush()
+            mixer.hand_on(period)
+        uploads = [line.uploads for _, line in people]
+        stream: Any = mixer.running.protocol
+        shares = [
+            share
+            for thread, share in stream.threads()
+            for _, end in stream.edges(thread)
+            if end <= 2
+        ]
+        assert sum(map(len, uploads)) == pytest.approx(60 * sum(shares), rel=0.2)
+        assert len({len(body) for each in uploads for body in each}) == 1
+        ids = [name for each in uploads for body in each for name in mixer.ids(body)]
+        assert len(set(ids)) == len(ids)
+        counted = mixer.world.store.participation(mixer.running.task_id)
+        least = mixer.published.spec["min_messages"]
+        for number in counted.values():
+            assert number >= least
+        for device, _ in people:
+            assert any("real or meaningless" in line for line in device.log())
+            device.close()
+    mixer.close()

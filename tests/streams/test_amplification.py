@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sfumato.accounting.shuffle import Requirement, amplify, best, holds
+from sfumato.accounting.shuffle import Levels, Requirement, amplify, best, holds
 from sfumato.catalog import parse, stream
 from sfumato.errors import ConfigurationError
 from sfumato.streams.amplification import promised, shuffled
@@ -18,6 +18,7 @@ WOVEN = Weave(Binary(), 8, 2, 2.0, (0, 1, 4), (0.5, 0.25, 0.25))
 
 def test_every_thread_has_its_share_of_the_message() -> None:
     found = WOVEN.message()
+    assert isinstance(found, Levels)
     assert sum(share for share, _ in found.parts) == pytest.approx(1)
     assert {mechanism.epsilon for _, mechanism in found.parts} == {2.0}
 
@@ -29,9 +30,10 @@ def test_devices_of_all_threads_hide_each_other() -> None:
     assert among_few is not None
     assert among_many < among_few < 2.0
     # No message tells more than the worst of its levels alone.
+    message = WOVEN.message()
+    assert isinstance(message, Levels)
     alone = [
-        amplify(mechanism, 10_000, 1e-6, ["blanket"])[-1].epsilon
-        for _, mechanism in WOVEN.message().parts
+        amplify(mechanism, 10_000, 1e-6, ["blanket"])[-1].epsilon for _, mechanism in message.parts
     ]
     assert among_many <= max(each for each in alone if each is not None) * (1 + 1e-6)
 

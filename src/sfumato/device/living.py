@@ -113,11 +113,11 @@ class Living:
                 news = None  # an unchanged value is no news
                 if not part.stream.lasts:
                     value = None
-                if message is not None and period >= since:
-                    reports.append(part.report(joined.ids, message))
+                if period >= since:
                     reports += [
                         part.report(joined.ids, each, number)
-                        for number, each in enumerate(machine.beside, 1)
+                        for number, each in enumerate((message, *machine.beside))
+                        if each is not None
                     ]
                 if time.monotonic() >= end:
                     break

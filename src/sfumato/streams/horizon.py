@@ -21,6 +21,7 @@ __all__ = ["DECODERS", "NEEDED", "OPTIONAL", "QUERIES", "SMOOTHED", "checked", "
 
 QUERIES: Final = ("online", "history", "prefix", "ranges")
 PROTOCOLS: Final = ("weave", "snapshots", "tree", "hierarchy", "flat")
+CHAFFED: Final = ("weave", "flat")
 LEVELLED: Final = ("tree", "hierarchy")
 SMOOTHED: Final = "smoothed"
 DECODERS: Final = (ONLINE, SMOOTHED, *BELIEVED)
@@ -90,7 +91,7 @@ def checked(task: Mapping[str, Any]) -> dict[str, Any]:
     if "shuffle" in task:
         design["shuffle"] = _shuffle(task["shuffle"])
     if "chaff" in task:
-        design["chaff"] = _chaff(task["chaff"], design)
+        design["chaff"] = _chaff(task["chaff"], design, values)
     _check_numbers(values, task["periods"], task["changes"])
     _check_decoder(design["decoder"], values.kind, task["periods"])
     if (values.kind == "moves") != (design["protocol"] == "flat"):
@@ -218,7 +219,7 @@ def _shuffle(raw: Any) -> list[list[Any]]:
     return [list(pair) for pair in sorted({"colluding": 0.0, **raw}.items())]
 
 
-def _chaff(raw: Any, design: Mapping[str, Any]) -> list[list[Any]]:
+def _chaff(raw: Any, design: Mapping[str, Any], values: TaskValues) -> list[list[Any]]:
     at = ("chaff",)
     raw = fields.table(raw)
     if not isinstance(raw, Mapping) or "messages" not in raw:
@@ -232,6 +233,18 @@ def _chaff(raw: Any, design: Mapping[str, Any]) -> list[list[Any]]:
     if "shuffle" not in design:
         raise Problem(
             at, "chaff is given where the task has no shuffle; only a shuffler unlinks messages."
+        )
+    if design["protocol"] not in CHAFFED:
+        raise Problem(
+            at,
+            f"chaff is given where protocol is {design['protocol']!r}; only "
+            f"{' and '.join(CHAFFED)} have some.",
+        )
+    if values.kind == "set":
+        raise Problem(
+            at,
+            "chaff is given for values of kind 'set', whose snapshots it is not proven for; "
+            "binary, category, attributes or moves are expected.",
         )
     return [["messages", raw["messages"]]]
 

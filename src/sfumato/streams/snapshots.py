@@ -35,11 +35,14 @@ class Snapshot(ABC):
     share
         The typical share of ones; devices that are looked at are a sample, of variance share (1 -
         share).
+    signals
+        The part of the messages that are about values; the others are dummies, drawn evenly.
 
     """
 
     mechanism: Mechanism
     share: float
+    signals: float = 1.0
 
     @cached_property
     @abstractmethod
@@ -79,9 +82,14 @@ class Snapshot(ABC):
     def read(self, tally: Tally) -> Floats:
         """Return the estimated mean of each entry."""
 
+    @property
+    def influence(self) -> float:
+        """The most by which one forged message can change an estimated total."""
+        return self.mechanism.influence / self.signals
+
     def doubt(self, tally: Tally) -> Doubt | None:
         """Return how improbable the share of each entry is if all devices are honest."""
-        return self.mechanism.doubt(tally)
+        return self.mechanism.doubt(tally) if self.signals == 1 else None
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,9 @@ class Supports(Snapshot):
     def noise(self) -> float:
         """The average variance of a report over the items."""
         mechanism = self.mechanism
+        if self.signals < 1:
+            whole = float(self.variance_at_share(np.array(self.share)))
+            return whole - self.share * (1 - self.share)
         items = mechanism.dimension if isinstance(mechanism, PrivSet) else 1
         return mechanism.mse / items
 
@@ -102,14 +113,18 @@ class Supports(Snapshot):
         mechanism: Any = self.mechanism
         if isinstance(mechanism, PrivSet):
             return mechanism.probabilities.gap
-        return float(mechanism.gap)
+        return float(mechanism.gap) * self.signals
 
     @property
     def _rest(self) -> float:
         mechanism: Any = self.mechanism
         if isinstance(mechanism, PrivSet):
             return mechanism.probabilities.p_false
-        return float(mechanism.q)
+        own: float = float(mechanism.q) * self.signals
+        if self.signals == 1:
+            return own
+        supported = 1 if isinstance(mechanism, GRR) else _size(mechanism)
+        return own + (1 - self.signals) * supported / int(mechanism.size)
 
     def variance_at_share(self, share: Floats) -> Floats:
         """Return the variance of a coin that supports an item, by the share of ones."""
@@ -122,7 +137,11 @@ class Supports(Snapshot):
 
     def read(self, tally: Tally) -> Floats:
         """Return the estimated shares."""
-        return self.mechanism.estimate(tally).values
+        values = self.mechanism.estimate(tally).values
+        if self.signals == 1:
+            return values
+        # On average an even report says that each item has the same share.
+        return np.asarray((values - (1 - self.signals) / values.size) / self.signals)
 
 
 @dataclass(frozen=True)

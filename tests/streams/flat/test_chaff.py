@@ -16,8 +16,9 @@ from sfumato.core.stream import Message
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.randomness import Keyed, seeded
 from sfumato.streams.amplification import fewest_counted, fewest_sent, requirement
+from sfumato.streams.chaff import fewest_messages
 from sfumato.streams.flat import Flat
-from sfumato.streams.flat.chaffed_moves import Trains, fewest_messages
+from sfumato.streams.flat.chaffed_moves import Trains
 from sfumato.streams.registry import stream_of
 from sfumato.streams.weave.strands import Sized
 
@@ -214,7 +215,8 @@ def test_a_device_refuses_chaff_that_hides_less(change: dict[str, Any], sentence
         ({"chaff": 4}, "chaff is 4; a table"),
         ({"chaff": {"messages": 99}}, "chaff.messages is 99"),
         ({"chaff": {"messages": 2, "more": 1}}, "chaff.more is no field"),
-        ({"values": {"kind": "binary"}}, "chaff"),
+        ({"values": {"kind": "set", "items": 8}}, "values of kind 'set'"),
+        ({"values": {"kind": "binary"}, "protocol": "tree"}, "protocol is 'tree'; only weave"),
     ],
 )
 def test_a_task_with_wrong_chaff_gets_a_sentence(change: dict[str, Any], sentence: str) -> None:

@@ -6,6 +6,7 @@ from sfumato.accounting.shuffle.bounds import assumption_of as assumption_of
 from sfumato.accounting.shuffle.bounds import best as best
 from sfumato.accounting.shuffle.chaff import Chaff as Chaff
 from sfumato.accounting.shuffle.chaff import Chaffed as Chaffed
+from sfumato.accounting.shuffle.chaffed_levels import ChaffedLevels as ChaffedLevels
 from sfumato.accounting.shuffle.compose import BatchedReport as BatchedReport
 from sfumato.accounting.shuffle.compose import composed as composed
 from sfumato.accounting.shuffle.crowd import Crowd as Crowd

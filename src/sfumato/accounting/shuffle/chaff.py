@@ -16,6 +16,7 @@ M + 1 that M + 1 reaches with probability 1 - eta, and eta is added to delta. (d
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,10 +31,11 @@ from sfumato.core.contrast import Contrast, Contrasts, favoured
 from sfumato.core.exact import log_above
 from sfumato.errors import ConfigurationError
 
-__all__ = ["Chaff", "Chaffed"]
+__all__ = ["Chaff", "Chaffed", "Unlinked"]
 
 _SPENT: Final = 1e-3  # the part of delta that the case of few messages may use
 _PRECISION: Final = 1e-9
+_SUMMED: Final = 1e-13  # the relative error of a sum of chances
 _ROUNDED: Final = 1e-15  # the error of a transform at each of its points
 COINS: Final = 1 << 32
 """The chance of one more dummy is a whole number of these units."""
@@ -120,8 +122,98 @@ class Chaff:
         return sure + max(0, math.ceil(mean * (1 - 1e-12) - short * (1 + 1e-12)))
 
 
+class Unlinked(ABC):
+    """A signal with dummies beside it, each a message of its own, drawn from its even part.
+
+    The even part of a signal is the one that does not depend on what its sender holds: whatever
+    that is, the signal is drawn from one and the same law with some probability.
+    """
+
+    chaff: Chaff
+
+    @property
+    @abstractmethod
+    def worst_ratio(self) -> Fraction:
+        """The largest ratio of two inputs' probabilities of a device's messages.
+
+        Dummies do not depend on what is held, so it is that of the signal.
+        """
+
+    @abstractmethod
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        """Return the contrasts of the signal among signals: dummies can only hide it better."""
+
+    @cached_property
+    def even(self) -> float:
+        """The probability with which a signal is drawn from its even part."""
+        return float(self._bounding.chances.sum())
+
+    @cached_property
+    def contrast(self) -> Contrast:
+        """The contrast of the worst two inputs among messages that are drawn from the even part."""
+        worst, even = self._bounding, self.even
+        error = worst.error + _SUMMED
+        return Contrast(worst.chances / even, worst.first * even, worst.second * even, error)
+
+    @property
+    def _bounding(self) -> Contrast:
+        (worst,) = self.contrasts()[0].bounding
+        return worst
+
+    @abstractmethod
+    def least_epsilon(self, people: int, delta: float) -> float:
+        """Return an epsilon that some people's messages violate, so that no smaller one holds."""
+
+    @property
+    def local(self) -> float:
+        """The local epsilon, which holds for whoever links all messages of a device."""
+        return log_above(self.worst_ratio)
+
+    def delta_among(self, people: int, epsilon: float, goal: float) -> float:
+        """Return a delta that holds among so many people; ``goal`` is about what is hoped for."""
+        if epsilon >= self.local:
+            return 0.0
+        alone = delta_above(self.contrasts()[0].bounding, people, epsilon)
+        if not self.chaff.dummies:
+            return alone
+        rare = _SPENT * goal
+        reached = self.chaff.reached(people, self.even, rare)
+        return min(delta_above([self.contrast], reached, epsilon) + rare, alone)
+
+    def epsilon_among(self, people: int, delta: float) -> float:
+        """Return an epsilon that holds at this delta, never above the local one."""
+
+        def delta_at(epsilon: float) -> float:
+            return self.delta_among(people, epsilon, delta)
+
+        return self._crossing(delta_at, people, delta, above=True)
+
+    def senders(self, messages: int, delta: float) -> int:
+        """Return how many people so many messages come from, but for a thousandth of delta."""
+        return self.chaff.senders(messages, _SPENT * delta)
+
+    def _crossing(
+        self,
+        delta_at: Callable[[float], float],
+        people: int,
+        delta: float,
+        *,
+        above: bool,
+    ) -> float:
+        """Return an end of a short interval of epsilons in which a delta is reached."""
+        if not delta:
+            return self.local
+        if delta_at(0.0) <= delta:
+            return 0.0
+        spread = float(self.contrast.chances @ (self.contrast.first - self.contrast.second) ** 2)
+        messages = people * (float(self.chaff.dummies) + self.even)
+        guess = math.sqrt(max(-math.log(delta), 1.0) * spread / messages)
+        low, high, _ = solved(delta_at, delta, 0.0, self.local, guess, precision=_PRECISION)
+        return high if above else low
+
+
 @dataclass(frozen=True)
-class Chaffed:
+class Chaffed(Unlinked):
     """A signal of one symbol with dummies beside it, each a message of its own.
 
     Parameters
@@ -148,11 +240,6 @@ class Chaffed:
         """
         return self.ratio
 
-    @property
-    def local(self) -> float:
-        """The local epsilon, which holds for whoever links all messages of a device."""
-        return log_above(self.ratio)
-
     @cached_property
     def _norm(self) -> Fraction:
         return 1 + (self.ratio - 1) * Fraction(self.own, self.symbols)
@@ -160,39 +247,12 @@ class Chaffed:
     def contrasts(self) -> tuple[Contrasts, ...]:
         """Return the contrasts of the signal among signals: dummies can only hide it better."""
         share = Fraction(self.own, self.symbols)
-        shares = {(1, 0): share, (0, 1): share, (0, 0): 1 - 2 * share}
-        return (Contrasts((favoured(self.ratio, shares),), ()),)
-
-    @cached_property
-    def contrast(self) -> Contrast:
-        """The contrast of two inputs without a common symbol, among evenly drawn messages."""
-        share, norm = Fraction(self.own, self.symbols), self._norm
         if 2 * share > 1:
             raise ConfigurationError(
                 f"symbols is {self.symbols}; two inputs of {self.own} symbols need as many each."
             )
-        high, low = self.ratio / norm, 1 / norm
-        kinds = {(high, low): share, (low, high): share, (low, low): 1 - 2 * share}
-        return Contrast.of({kind: chance for kind, chance in kinds.items() if chance})
-
-    def delta_among(self, people: int, epsilon: float, goal: float) -> float:
-        """Return a delta that holds among so many people; ``goal`` is about what is hoped for."""
-        if epsilon >= self.local:
-            return 0.0
-        alone = delta_above(self.contrasts()[0].bounding, people, epsilon)
-        if not self.chaff.dummies:
-            return alone
-        rare = _SPENT * goal
-        reached = self.chaff.reached(people, float(1 / self._norm), rare)
-        return min(delta_above([self.contrast], reached, epsilon) + rare, alone)
-
-    def epsilon_among(self, people: int, delta: float) -> float:
-        """Return an epsilon that holds at this delta, never above the local one."""
-
-        def delta_at(epsilon: float) -> float:
-            return self.delta_among(people, epsilon, delta)
-
-        return self._crossing(delta_at, people, delta, above=True)
+        shares = {(1, 0): share, (0, 1): share, (0, 0): 1 - 2 * share}
+        return (Contrasts((favoured(self.ratio, shares),), ()),)
 
     def least_epsilon(self, people: int, delta: float) -> float:
         """Return an epsilon that some people's messages violate, so that no smaller one holds.
@@ -201,29 +261,6 @@ class Chaffed:
         looks at how many more symbols of the first there are than of the second.
         """
         return self._crossing(self._test(people), people, delta, above=False)
-
-    def senders(self, messages: int, delta: float) -> int:
-        """Return how many people so many messages come from, but for a thousandth of delta."""
-        return self.chaff.senders(messages, _SPENT * delta)
-
-    def _crossing(
-        self,
-        delta_at: Callable[[float], float],
-        people: int,
-        delta: float,
-        *,
-        above: bool,
-    ) -> float:
-        """Return an end of a short interval of epsilons in which a delta is reached."""
-        if not delta:
-            return self.local
-        if delta_at(0.0) <= delta:
-            return 0.0
-        spread = float(self.contrast.chances @ (self.contrast.first - self.contrast.second) ** 2)
-        messages = float(people * self.chaff.dummies + people / self._norm)
-        guess = math.sqrt(max(-math.log(delta), 1.0) * spread / messages)
-        low, high, _ = solved(delta_at, delta, 0.0, self.local, guess, precision=_PRECISION)
-        return high if above else low
 
     def _test(self, people: int) -> Callable[[float], float]:
         """Return the delta that such an observer reaches, as a function of epsilon."""

@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 
 from sfumato.accounting.gaussian_profile import composed_delta
 from sfumato.accounting.shuffle.bounds import described
+from sfumato.accounting.shuffle.chaff import Unlinked
 from sfumato.accounting.shuffle.inverse import Requirement, calibrated
 from sfumato.accounting.shuffle.named_bounds import Hiding, stronger_clones
 from sfumato.core.contrast import Contrast
@@ -194,6 +195,8 @@ def screened_epsilon(make: Callable[[float], Hiding], required: Requirement, mos
 
     def distance(epsilon: float) -> float:
         hiding = make(epsilon)
+        if isinstance(hiding, Unlinked):
+            return _chi_squared(hiding.contrast) / (float(hiding.chaff.dummies) + hiding.even)
         known = described(hiding, assuming=False)
         bounding = known[-1].bounding if known else (stronger_clones(hiding.worst_ratio),)
         return max(map(_chi_squared, bounding))

@@ -1,4 +1,4 @@
-"""Chaff of a stream of moves: the dummies of a device, what they do to estimates, and their limits.
+"""Chaff of a stream of moves: the dummies of a device, and their best number.
 
 Each device sends 1 + k messages in every period: one for its moves, and one for each of its k
 dummies. A dummy is one symbol of the whole stream, drawn evenly whatever the device holds; it comes
@@ -8,27 +8,16 @@ which no symbol is sent. So how many messages a device sends never depends on wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, Self
-
-import numpy as np
+from typing import Self
 
 from sfumato.accounting.shuffle import Chaff, Requirement
-from sfumato.core.exact import is_finite_number
-from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.subset.chaffed_vectors import ChaffedVectors
 from sfumato.randomness import Coins, Source
-from sfumato.streams.amplification import requirement
+from sfumato.streams.chaff import for_messages
 
-__all__ = ["WORTH", "Trains", "chaff_of", "chaffed", "fewest_messages", "refuse_chaff"]
-
-MOST_DUMMIES: Final = 16
-RARE: Final = 1e-3
-"""The part of delta that fewer devices than expected may use, if dummies are drawn by chance."""
-WORTH: Final = 0.999
-"""Chaff is sent only if it leaves at most this part of the error."""
+__all__ = ["Trains", "chaffed"]
 
 
 @dataclass
@@ -66,58 +55,8 @@ class Trains:
         return messages
 
 
-def chaff_of(dummies: float) -> Chaff:
-    """Return the chaff of a published number; raise ConfigurationError if it is wrong."""
-    if not is_finite_number(dummies) or not 0 <= dummies <= MOST_DUMMIES:
-        raise ConfigurationError(
-            f"dummies is {dummies!r}; a number from 0 to {MOST_DUMMIES} is expected."
-        )
-    return Chaff(Fraction(dummies))
-
-
 def chaffed(
-    entries: int, changes: int, required: Requirement, most: float, messages: int
+    entries: int, changes: int, required: Requirement, most: float, messages: Fraction
 ) -> ChaffedVectors:
     """Return the symbol and the dummies of least error that keep a promise."""
-    # What is left of delta is for the case that a batch comes from fewer devices.
-    rest = replace(required, delta=required.delta * (1 - RARE))
-    return ChaffedVectors.best(entries, changes, rest, most, messages)
-
-
-def fewest_messages(chaff: Chaff, required: Requirement) -> int:
-    """Return the smallest number of messages that come from as many devices as are promised."""
-    honest, _ = required.crowd.honest(required.delta)
-    rare = RARE * required.delta
-    low = honest - 1
-    high = honest * (2 + chaff.certain)
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = chaff.senders(middle, rare) >= honest
-        low, high = (low, middle) if enough else (middle, high)
-    every = 1 - Fraction(required.colluding)
-    return int(np.ceil(float(high / every))) + (required.colluding > 0)
-
-
-def refuse_chaff(spec: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError unless a stranger's task sends chaff as it should.
-
-    It goes through a shuffler only, beside subsets of one symbol, and the shuffler waits for the
-    messages of as many devices as are promised.
-    """
-    chaff = chaff_of(spec["dummies"])
-    required = requirement(spec)
-    if required is None:
-        raise ConfigurationError(
-            "dummies are sent where the task has no shuffle; only a shuffler unlinks messages."
-        )
-    sizes = [row[2] for row in spec.get("sized", ())]
-    if sizes != [1]:
-        raise ConfigurationError(
-            f"sized has the sizes {sizes} where dummies are sent; one symbol is expected."
-        )
-    needed = fewest_messages(chaff, required)
-    if spec.get("min_messages") != needed:
-        raise ConfigurationError(
-            f"min_messages is {spec.get('min_messages')!r}; {needed:,} messages come from "
-            f"{required.min_batch:,} devices."
-        )
+    return ChaffedVectors.best(entries, changes, for_messages(required), most, messages)

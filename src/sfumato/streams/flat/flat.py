@@ -31,19 +31,15 @@ from sfumato.randomness import Source
 from sfumato.streams import horizon
 from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_many_hits, refuse_wide
 from sfumato.streams.amplification import requirement, shuffled
-from sfumato.streams.flat.chaffed_moves import (
-    WORTH,
-    Trains,
-    chaffed,
-    fewest_messages,
-    refuse_chaff,
-)
+from sfumato.streams.chaff import WORTH, affordable, fewest_messages, refuse_chaff
+from sfumato.streams.flat.chaffed_moves import Trains, chaffed
 from sfumato.streams.flat.flat_design import FlatDesign
 from sfumato.streams.flat.flat_device import SPAN, FlatDevice
 from sfumato.streams.flat.flat_fleet import FlatFleet
 from sfumato.streams.flat.flat_outlook import FlatOutlook, predicted
 from sfumato.streams.posterior.believed_periods import BelievedPeriods
 from sfumato.streams.weave.curve import Curve
+from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.observations import Observations
 from sfumato.streams.weave.strands import USUAL, Sized, Strand, carrier
 from sfumato.streams.weave.weave_admission import refuse_sized
@@ -153,7 +149,9 @@ class Flat(FlatDesign):
         messages = dict(task.get("chaff") or ()).get("messages", 0)
         if not messages:
             return alone
-        few = chaffed(entries, stream.changes, required, stream.epsilon, messages)
+        payload = Difference(stream.width, dense=False).dtype.itemsize
+        most = affordable(required, messages, payload)
+        few = chaffed(entries, stream.changes, required, stream.epsilon, most)
         if not few.chaff.dummies or few.mse > WORTH * best.mse:
             return alone
         return replace(

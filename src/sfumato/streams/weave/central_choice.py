@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sfumato.accounting.shuffle import Levels, Requirement, screened_epsilon
+from sfumato.accounting.shuffle import Hiding, Requirement, screened_epsilon
 from sfumato.errors import ConfigurationError
 from sfumato.streams.amplification import shuffled
 from sfumato.streams.weave.mix import Workload
@@ -51,7 +51,7 @@ class _Fixed:
     def at(self, epsilon: float) -> _Fixed:
         return _Fixed(self.stream.fixed_at(epsilon))
 
-    def message(self) -> Levels:
+    def message(self) -> Hiding:
         return self.stream.message()
 
 

@@ -23,6 +23,7 @@ from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.observations import (
     Observations,
     Turnout,
+    about_values,
     grown,
     observations,
     refuse_strangers,
@@ -202,7 +203,7 @@ class Reports:
         self._devices = np.array([turnout.close(parts) for parts in due])
         if enrolled is not None:
             self._devices = enrolled[0] * self._growth
-        self._n = np.cumsum([sum(tally.n for tally in parts.values()) for parts in due])
+        self._n = np.cumsum([about_values(protocol, parts) for parts in due]).round().astype(int)
 
     def online(self) -> Curve:
         """Return the curve in which each period has the estimate that was final when it closed."""

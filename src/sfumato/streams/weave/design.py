@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from sfumato.accounting.shuffle import Levels
+from sfumato.accounting.shuffle import Hiding, Levels
 from sfumato.core.domain import Label
 from sfumato.core.doubt import Doubt
 from sfumato.core.guarantee import Guarantee
@@ -291,7 +291,7 @@ class WeaveDesign(Stream):
         flips = self.changes / (self.periods * self.values.width)
         return max(0.0, 1 - flips / (2 * typical * (1 - typical)))
 
-    def message(self) -> Levels:
+    def message(self) -> Hiding:
         """Return everything that a device sends as one message: its thread, and one output.
 
         The chance of each thread is exactly the one with which :meth:`draw` draws it.

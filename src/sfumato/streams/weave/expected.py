@@ -153,7 +153,8 @@ def expected(
     if devices * shares[shares > 0].min() < FEW:
         draw = np.random.default_rng(seed)
         count = max(1, LONG // protocol.periods)  # long horizons average over chance themselves
-        draws = [draw.multinomial(devices, shares / shares.sum()) for _ in range(count)]
+        reports = round(devices * shares.sum())  # with dummies there are more than devices
+        draws = [draw.multinomial(reports, shares / shares.sum()) for _ in range(count)]
     frozen = sample.frozen(protocol.changes)
     pairs = _pairs(protocol)
     figures: dict[str, list[tuple[float, ...]]] = {name: [] for name in workloads}
@@ -194,7 +195,7 @@ def expected_posterior(
     for block, entries in enumerate(protocol.values.blocks):
         edges = _edges(protocol, sample, frozen, block)
         for _ in range(draws):
-            counts = draw.multinomial(devices, shares / shares.sum())
+            counts = draw.multinomial(round(devices * shares.sum()), shares / shares.sum())
             there = edges.pick(counts[edges.thread] > 0)
             reports = counts[there.thread].astype(np.float64)
             known = _working(protocol, block, there, reports, sample) / reports

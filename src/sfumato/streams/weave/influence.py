@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -38,11 +38,11 @@ def influence(protocol: Weave, devices: int) -> float:
         for index in set(number.tolist()):
             thread, share = threads[index]
             if thread.is_snapshot:
-                look: Any = protocol.snapshots[block]
-                working[index], reach[index] = look.variance, look.mechanism.influence
+                look = protocol.snapshots[block]
+                working[index], reach[index] = look.variance, look.influence
             else:
                 strand = protocol.strand(thread)
-                working[index], reach[index] = strand.variance, strand.mechanism.influence
+                working[index], reach[index] = strand.variance, strand.influence
             working[index] /= devices * share
             reach[index] /= devices * share
         order = np.argsort(number, kind="stable")

@@ -24,6 +24,7 @@ __all__ = [
     "Observations",
     "Reader",
     "Turnout",
+    "about_values",
     "grown",
     "in_range",
     "observations",
@@ -301,6 +302,15 @@ class Reader:
         weight, total = weight + n, total + n * moment
         self._pools[span] = (weight, total)
         return np.asarray((n * moment + POOLED * total / weight) / (n + POOLED))
+
+
+def about_values(protocol: Weave, tallies: Mapping[Any, Tally]) -> float:
+    """Return the number of reports about values, on average if there are dummies among them."""
+    whole = 0.0
+    for (span, end, block), tally in tallies.items():
+        thread = Thread(span, end if span == SNAPSHOT else end % span, block)
+        whole += tally.n * protocol.about_values(thread)
+    return whole
 
 
 class Turnout:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 from sfumato.errors import MismatchError
 from sfumato.mechanisms.sparse.entry_streams import are_counters
 from sfumato.mechanisms.sparse.sparse_mechanism import SymbolMechanism
+from sfumato.streams.weave.dummies import STUB
 from sfumato.streams.weave.threads import SNAPSHOT, Thread
 
 if TYPE_CHECKING:  # avoids a circular import
+    from sfumato.streams.weave.chaffed_weave import ChaffedWeave
     from sfumato.streams.weave.weave import Weave
 
-__all__ = ["check", "check_flat"]
+__all__ = ["check", "check_dummies", "check_flat"]
 
 FIELDS: Final = ("design", "thread", "stream", "period", "value", "sent", "used", "frozen")
 
@@ -49,6 +51,25 @@ def check(protocol: Weave, state: Any) -> None:
             lambda it: protocol.strand(thread).mechanism.can_have_saved(it, gone),
             f"the counters of a stream after {gone} entries",
         )
+
+
+def check_dummies(protocol: ChaffedWeave, dummies: Any) -> None:
+    """Raise MismatchError unless a device of this stream can have saved these dummies."""
+    few, more = protocol.chaff.certain, protocol.most_messages - 1
+
+    def is_dummy(row: Any) -> bool:
+        if not isinstance(row, list) or len(row) != 4 or not _is_thread(protocol, row[:3]):
+            return False
+        thread = Thread(*row[:3])
+        symbols = 0 if thread.is_snapshot else protocol.real_symbols(thread)
+        return row[3] == STUB or _count(row[3], symbols - 1)
+
+    _demand(
+        {"dummies": dummies},
+        "dummies",
+        lambda it: isinstance(it, list) and few <= len(it) <= more and all(map(is_dummy, it)),
+        f"a list of {few} to {more} dummies",
+    )
 
 
 def _demand(

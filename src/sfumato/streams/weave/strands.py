@@ -52,25 +52,35 @@ class Strand:
         The number of differences that the thread sends.
     nonzeros
         The largest number of non-zero entries in them.
+    signals
+        The part of the messages that are about values; the others are dummies of one symbol each.
 
     """
 
     mechanism: SymbolMechanism
     differences: int
     nonzeros: int
+    signals: float = 1.0
 
     @cached_property
     def contrast(self) -> float:
         """The divisor of a symbol in an estimate."""
-        return self.mechanism.probabilities.contrast
+        return self.mechanism.probabilities.contrast * self.signals
+
+    @property
+    def influence(self) -> float:
+        """The most by which one forged message can change the estimated total of an entry."""
+        return self.mechanism.influence / self.signals
 
     @cached_property
     def moments(self) -> tuple[float, float]:
         """The second moments of one report's estimate, for a zero and for a non-zero entry."""
         law = self.mechanism.probabilities
+        # A dummy is drawn evenly from both symbols of all entries and stubs.
+        dummy = (1 - self.signals) / self.mechanism.padded_dimension if self.signals < 1 else 0.0
         return (
-            2 * law.p_false / law.contrast**2,
-            (law.p_true + law.p_reverse) / law.contrast**2,
+            (2 * law.p_false * self.signals + dummy) / self.contrast**2,
+            ((law.p_true + law.p_reverse) * self.signals + dummy) / self.contrast**2,
         )
 
     def moment(self, density: float) -> float:

@@ -21,10 +21,10 @@ from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 from sfumato.streams import horizon
 from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_wide
-from sfumato.streams.amplification import requirement, shuffled
+from sfumato.streams.chaff import refuse_chaff
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values, values_of
 from sfumato.streams.pilot import Pilot
-from sfumato.streams.weave import central_choice, choosing, expected, weave_admission
+from sfumato.streams.weave import choosing, expected, task_choice, weave_admission
 from sfumato.streams.weave.decoding import WeaveDecoded
 from sfumato.streams.weave.design import WeaveDesign
 from sfumato.streams.weave.influence import influence
@@ -32,7 +32,7 @@ from sfumato.streams.weave.mix import Workload, best_shares
 from sfumato.streams.weave.printed import printed_shares
 from sfumato.streams.weave.refusals import refuse_numbers
 from sfumato.streams.weave.strands import Carrier, Sized
-from sfumato.streams.weave.threads import SNAPSHOT
+from sfumato.streams.weave.threads import SNAPSHOT, Thread
 from sfumato.streams.weave.weave_curator import WeaveCurator
 from sfumato.streams.weave.weave_device import WeaveDevice
 from sfumato.streams.weave.weave_fleet import WeaveFleet
@@ -107,7 +107,7 @@ class Weave(WeaveDesign):
     """
 
     needed: ClassVar[Mapping[str, str]] = horizon.NEEDED
-    optional: ClassVar[tuple[str, ...]] = horizon.OPTIONAL
+    optional: ClassVar[tuple[str, ...]] = (*horizon.OPTIONAL, "chaff")
     fewest_periods: ClassVar[int] = 2
     takes_pilots: ClassVar[bool] = True
 
@@ -239,6 +239,11 @@ class Weave(WeaveDesign):
         """What a device sends over the horizon."""
         return expected.sent(self)
 
+    def about_values(self, thread: Thread) -> float:
+        """Return the part of a thread's messages that are about values: all of them."""
+        del thread
+        return 1.0
+
     def planned_variance(self, devices: int) -> float:
         """Return the variance of a mean if devices make all the changes they may."""
         return self.expected_variance() / devices
@@ -279,10 +284,19 @@ class Weave(WeaveDesign):
         }
 
     @classmethod
-    def of(cls, spec: Mapping[str, Any]) -> Self:
+    def of(cls, spec: Mapping[str, Any]) -> Weave:
         """Return the stream that a published task describes."""
+        if "dummies" not in spec:
+            return cls.plainly(spec)
+        from sfumato.streams.weave.chaffed_weave import ChaffedWeave  # noqa: PLC0415 -- it is a Weave
+
+        return ChaffedWeave.of(spec)
+
+    @staticmethod
+    def plainly(spec: Mapping[str, Any]) -> Weave:
+        """Return the stream that a published task describes, without its chaff."""
         spans, shares = zip(*spec["mix"], strict=True)
-        return cls(
+        return Weave(
             values_of(TaskValues.of_spec(spec)),
             spec["periods"],
             spec["changes"],
@@ -303,65 +317,22 @@ class Weave(WeaveDesign):
         return horizon.checked(task)
 
     @classmethod
-    def admit(cls, spec: Mapping[str, Any]) -> Self:
+    def admit(cls, spec: Mapping[str, Any]) -> Weave:
         """Return the stream of a stranger's task; all sizes must be there, and must be small."""
         refuse_wide(spec, MOST_ITEMS)
         refuse_heavy(spec)
         weave_admission.refuse_rows(spec)
+        if "dummies" in spec:
+            refuse_chaff(spec)
+            refuse_heavy({**spec, "payload": (2 + int(spec["dummies"])) * spec["payload"]})
         stream = cls.of(spec)
         weave_admission.refuse_sizes(stream)
         return stream
 
     @classmethod
     def chosen(cls, task: Mapping[str, Any]) -> Weave:
-        """Return the stream of least exact error for a task's queries.
-
-        If reports are shuffled, it is the one of least error that keeps the promise about shuffled
-        reports, at the largest epsilon, up to the task's, that does; printed hierarchies keep their
-        printed sizes.
-        """
-        required = requirement(task)
-        if required is None:
-            chosen = cls._chosen(task, task["epsilon"])
-            return replace(chosen, enrols=task.get("enrolment") == COUNTED)
-        if task["protocol"] == "hierarchy":
-            return shuffled(cls._chosen(task, task["epsilon"]), required)
-        workload: Any = horizon.workload(task["queries"])
-
-        def made(epsilon: float, sized_for: float | None) -> Weave:
-            if sized_for is None or (task["protocol"] == "weave" and "mix" not in task):
-                return cls._chosen(task, epsilon, sized_for)
-            return cls._chosen(task, sized_for).resolved().fixed_at(epsilon)
-
-        return central_choice.least(made, required, task["epsilon"], workload)
-
-    @classmethod
-    def _chosen(
-        cls, task: Mapping[str, Any], epsilon: float, sized_for: float | None = None
-    ) -> Weave:
-        design: dict[str, Any] = {
-            "values": values_of(TaskValues.of_spec(task)),
-            "periods": task["periods"],
-            "changes": task["changes"],
-            "epsilon": epsilon,
-            "mechanism": task["mechanism"],
-        }
-        named = task["protocol"]
-        workload: Any = horizon.workload(task["queries"])
-        weights = task.get("weights", "learnt")
-        if "mix" in task:
-            spans, shares = zip(*task["mix"], strict=True)
-            return cls(spans=spans, shares=shares, weights=weights, **design)
-        if named == "weave":
-            return cls.best(workload=workload, weights=weights, sized_for=sized_for, **design)
-        if named == "snapshots":
-            return cls(spans=(SNAPSHOT,), shares=(1.0,), **design)
-        fan_out = task.get("fan_out", 2)
-        if named == "tree":
-            return cls.tree(fan_out=fan_out, workload=workload, **design)
-        if design["mechanism"] == "auto":
-            design["mechanism"] = "exsub-printed"
-        return cls.papers(fan_out=fan_out, shares=task.get("shares", "uniform"), **design)
+        """Return the stream of least exact error for a task's queries and promises."""
+        return task_choice.chosen(cls, task)
 
     def spec(self) -> dict[str, Any]:
         """Return plain data that are enough to make this stream again, with all sizes."""

@@ -15,7 +15,14 @@ from sfumato.core.tally import Tallies
 from sfumato.errors import MismatchError
 from sfumato.streams.weave.enrolled import Enrolled, told_apart
 from sfumato.streams.weave.fusion import Growing
-from sfumato.streams.weave.observations import Reader, Turnout, grown, in_range, refuse_strangers
+from sfumato.streams.weave.observations import (
+    Reader,
+    Turnout,
+    about_values,
+    grown,
+    in_range,
+    refuse_strangers,
+)
 from sfumato.streams.weave.scoring import Behind, less_sampled, spread_at
 
 if TYPE_CHECKING:  # avoids a circular import
@@ -62,7 +69,7 @@ class WeaveCurator(Curator):
         self._blocks = [_Block(protocol, index) for index in range(len(protocol.values.blocks))]
         self._turnout = Turnout(protocol)
         self._closed = 0
-        self._n = 0
+        self._n = 0.0
 
     def timestep(self, period: int) -> Steps:
         """Ask for the tallies of a period; release its estimate.
@@ -82,7 +89,7 @@ class WeaveCurator(Curator):
         growth = float(grown(self._enrolled, self._protocol.periods)[period - 1])
         self._closed = period
         tallies = Tallies(told_apart(tallies)[0])
-        self._n += sum(tally.n for tally in tallies.values())
+        self._n += about_values(self._protocol, tallies)
         due = sorted(self._due.get(period, []), key=lambda edge: (edge[1], edge[0]))
         parts = [block.close(period, due, tallies, growth) for block in self._blocks]
         values = np.concatenate([value for value, _ in parts])
@@ -105,7 +112,7 @@ class WeaveCurator(Curator):
             values=values,
             covariance=Covariance(np.where(there, noise, np.inf), joint=False),
             labels=self._protocol.values.labels,
-            n=self._n,
+            n=round(self._n),
             guarantee=self._protocol.guarantee,
             looks=Looks.beside(looks),
             known=known,

@@ -12,8 +12,10 @@ from sfumato.core.intervals import z_score
 from sfumato.core.outlook import Expected, Notice, Option, Outlook
 from sfumato.streams.kinds import values_of
 from sfumato.streams.pilot import Pilot
+from sfumato.streams.weave.chaffed_weave import ChaffedWeave
 from sfumato.streams.weave.expected import expected, expected_posterior, networks
 from sfumato.streams.weave.mix import WORKLOADS, best_shares
+from sfumato.streams.weave.plan_sentences import about_chaff, configuration
 from sfumato.streams.weave.targets import enough_devices, enough_epsilon
 from sfumato.streams.weave.threads import SNAPSHOT
 from sfumato.streams.weave.weave import Weave
@@ -89,6 +91,8 @@ class WeaveOutlook(Outlook):
         return Option(name, stream, self.devices, errors, self._fields(name, stream), "", decoder)
 
     def _fields(self, name: str, stream: Weave) -> dict[str, Any]:
+        if isinstance(stream, ChaffedWeave):
+            return {}  # the task's chaff chooses all of it
         fixed: dict[str, Any] = {"mechanism": stream.mechanism, "changes": stream.changes}
         if "history" in self.queries:
             fixed["decoder"] = "smoothed"
@@ -110,10 +114,17 @@ class WeaveOutlook(Outlook):
         )
 
     def made(
-        self, name: str, changes: int, mechanism: str = "", periods: int | None = None
+        self,
+        name: str,
+        changes: int,
+        mechanism: str = "",
+        periods: int | None = None,
+        *,
+        chaff: bool = False,
     ) -> Weave:
-        """Return the stream of a named protocol."""
-        return self._made(self.task, name, changes, mechanism, periods)
+        """Return the stream of a named protocol, with the task's chaff or without."""
+        task = self.task if chaff else {**self.task, "chaff": None}
+        return self._made(task, name, changes, mechanism, periods)
 
     @staticmethod
     def _made(
@@ -136,7 +147,11 @@ class WeaveOutlook(Outlook):
     def options(self) -> Iterator[Option]:
         """Yield Weave with each mechanism, snapshots alone, and the papers' levels."""
         changes = self._best_changes() if self.pilot.is_data else self.changes
-        woven = self._default if changes == self.changes else self.made("weave", changes)
+        woven = self._default
+        if changes != self.changes:
+            woven = self.made("weave", changes, chaff=True)
+        yield from self._with_chaff(woven)
+        woven = self.made("weave", changes) if isinstance(woven, ChaffedWeave) else woven
         itself = "snapshots" if woven.spans == (SNAPSHOT,) else "weave"
         yield self.option(itself, woven)
         for name in ("snapshots", "tree", "hierarchy"):
@@ -161,11 +176,16 @@ class WeaveOutlook(Outlook):
             self.notice("the mix of the task file")
             yield self.option("weave", Weave.chosen(self.task))
 
+    def _with_chaff(self, woven: Weave) -> Iterator[Option]:
+        if isinstance(woven, ChaffedWeave):
+            yield self.option("weave with chaff", woven)
+            self.notice("weave without chaff")
+
     @cached_property
     def _default(self) -> Weave:
         """The stream that runs if the task names no mix."""
         self.notice("weave")
-        return self.made("weave", self.changes)
+        return self.made("weave", self.changes, chaff=True)
 
     def is_default(self, option: Option) -> bool:
         """Return whether an option is the default mix and there is no pilot.
@@ -276,7 +296,8 @@ class WeaveOutlook(Outlook):
         """Return the reasons for recommending the first option, in sentences."""
         best = options[0]
         stream: Any = best.stream
-        sentences = [_configuration(stream), *self._comparisons(options), *self._about_pilot(best)]
+        sentences = [configuration(stream), *about_chaff(options, self.main)]
+        sentences += [*self._comparisons(options), *self._about_pilot(best)]
         online, history = best.errors["online"], best.errors["history"]
         if history.rmse < 0.97 * online.rmse:
             sentences.append(
@@ -374,15 +395,3 @@ class WeaveOutlook(Outlook):
                 f"The pilot has {self.pilot.people} streams; with fewer than {FEW_PEOPLE} the "
                 "number of changes is a guess."
             )
-
-
-def _configuration(stream: Weave) -> str:
-    parts = []
-    for span, share in sorted(zip(stream.spans, stream.shares, strict=True)):
-        if span == SNAPSHOT:
-            parts.append(f"{share:.0%} of the devices send one snapshot")
-        else:
-            every = "in every period" if span == 1 else f"every {span} periods"
-            parts.append(f"{share:.0%} send differences {every}")
-    words = f"{', '.join(parts)}."
-    return words[:1].upper() + words[1:]

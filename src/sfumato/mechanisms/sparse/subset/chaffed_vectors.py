@@ -160,7 +160,7 @@ class ChaffedVectors:
         sparsity: int,
         required: Requirement,
         most: float,
-        messages: int,
+        messages: int | Fraction,
         *,
         whole: bool = False,
     ) -> Self:
@@ -175,7 +175,7 @@ class ChaffedVectors:
         most
             The largest local epsilon that devices allow.
         messages
-            The largest number of dummies.
+            The largest mean number of dummies.
         whole
             Whether all devices have the same number of dummies.
 
@@ -187,7 +187,7 @@ class ChaffedVectors:
                 fitted[dummies] = cls._calibrated(dimension, sparsity, required, most, dummies)
             return fitted[dummies].mse
 
-        best = min(map(Fraction, range(messages + 1)), key=error)
+        best = min(map(Fraction, range(int(messages) + 1)), key=error)
         step = Fraction(1)
         for _ in range(0 if whole else _REFINED):
             step /= 2
