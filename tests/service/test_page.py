@@ -85,7 +85,7 @@ def test_the_curve_appears_grows_and_says_when_it_is_cut_off(
     with Running(tmp_path / "collector.db") as running:
         page = browser.new_page(viewport={"width": 1100, "height": 900})
         page.goto(running.url)  # a browser takes its time to begin with
-        assert "There is no task yet" in page.inner_text("main")
+        assert "There is no public task yet" in page.inner_text("main")
         more = {"start": int(time.time()) + 8, "grace": GRACE, "sealed": False}
         task = joined(running, running.publish(TASK, public=True, **more)["task_id"])
         fleet = Fleet(task, len(VALUES))

@@ -16,11 +16,11 @@ def fixed(value: float, decimals: int) -> str:
 
     Examples
     --------
-    >>> fixed(0.126, 2), fixed(-0.0004, 2), fixed(-0.0, 0)
-    ('0.13', '0.00', '0')
+    >>> fixed(0.126, 2), fixed(-0.0004, 2), fixed(-12_345.6, 0)
+    ('0.13', '0.00', '-12,346')
 
     """
-    return f"{value:z.{decimals}f}"
+    return f"{value:z,.{decimals}f}"
 
 
 def decimals(reach: float) -> int:

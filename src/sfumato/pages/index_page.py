@@ -33,8 +33,8 @@ STATES: Final = {
 
 LONGEST_SEARCH: Final = 100
 EMPTY: Final = (
-    "<p>There is no task yet. Publish one:</p><pre>sfumato task new my-task.toml\n"
-    "sfumato task publish my-task.toml</pre>"
+    "<p>There is no public task yet. Publish one:</p><pre>sfumato task new my-task.toml\n"
+    "sfumato task publish my-task.toml --public</pre>"
 )
 
 

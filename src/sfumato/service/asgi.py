@@ -22,7 +22,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from sfumato.errors import ConfigurationError, InputError, MismatchError
-from sfumato.pages.responses import handlers_for_people
+from sfumato.pages.responses import for_people, handlers_for_people
 from sfumato.service import answer_formats, openapi
 from sfumato.service.access import Access
 from sfumato.service.closing_watch import ClosingWatch
@@ -360,7 +360,7 @@ def make_app(service: Service) -> ASGIApp:
         Route("/v1/tasks/{task_id}/tokens", service.office.tokens, methods=["POST", "DELETE"]),
         Route("/v1/tasks/{task_id}/answers", service.answers),
         Route("/v1/tasks/{task_id}/events", service.events),
-        Route("/login", service.office.login),
+        Route("/login", for_people(service.office.login)),
         Route("/healthz", service.alive),
         Route("/readyz", service.ready),
         Route("/metrics", service.metrics_text),

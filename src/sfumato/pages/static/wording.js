@@ -3,7 +3,8 @@
 /** Return a value as it is printed, with its unit. */
 export function text(quantity, value, places) {
   const printed = (quantity.scale * value).toFixed(places);
-  return (Number(printed) === 0 ? printed.replace("-", "") : printed) + quantity.unit;
+  const grouped = printed.replace(/\B(?<!\.\d*)(?=(\d{3})+(?!\d))/g, ",");
+  return (Number(printed) === 0 ? grouped.replace("-", "") : grouped) + quantity.unit;
 }
 
 /** Return a value, or the nearest end of its interval if noise has moved it out. */
