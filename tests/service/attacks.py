@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from sfumato.wire.reports import BATCH_TYPE, MOST_REPORTS
 
 __all__ = ["ATTACKS", "connect"]
@@ -38,13 +40,15 @@ class Attack:
         The id of a task whose reports are sealed, in hexadecimal digits.
     good
         A batch with one good report of this task, to be sent again and again.
+    plain
+        The same of a task whose reports are not sealed.
     seconds
         The length of the attack.
 
     """
 
-    def __init__(self, port: int, name: str, good: bytes, seconds: float) -> None:
-        self.port, self.name, self.good = port, name, good
+    def __init__(self, port: int, name: str, good: bytes, plain: bytes, seconds: float) -> None:
+        self.port, self.name, self.good, self.plain = port, name, good, plain
         self.end = time.monotonic() + seconds
 
     def head(self, length: int) -> bytes:
@@ -98,18 +102,33 @@ def garbage(attack: Attack) -> None:
     """Four addresses send batches of 65,536 reports whose seals are random bytes."""
     size = len(attack.good) - 44
     body = attack.good[44:64] + secrets.token_bytes(size - 20)
-    _flood(attack, [attack.batch(body * MOST_REPORTS, MOST_REPORTS)])
+    _flood(attack, attack.batch(body * MOST_REPORTS, MOST_REPORTS))
 
 
 def replays(attack: Attack) -> None:
     """Four addresses send batches of 65,536 copies of a good report, which all open."""
     count = min(MOST_REPORTS, (8 << 20) // (len(attack.good) - 44) - 1)
-    _flood(attack, [attack.batch(attack.good[44:] * count, count)])
+    _flood(attack, attack.batch(attack.good[44:] * count, count))
+
+
+def ids(attack: Attack) -> None:
+    """Four addresses send batches of 65,536 reports, all with new ids, to a task without seals."""
+    plain = attack.plain
+    other = Attack(attack.port, plain[4:36].hex(), plain, b"", 0.0)
+    reports = np.tile(np.frombuffer(plain[44:], np.uint8), (MOST_REPORTS, 1))
+
+    def fresh() -> bytes:
+        new = reports.copy()
+        names = np.frombuffer(secrets.token_bytes(16 * MOST_REPORTS), np.uint8)
+        new[:, :16] = names.reshape(MOST_REPORTS, 16)
+        return other.batch(new.tobytes(), MOST_REPORTS)
+
+    _flood(attack, fresh)
 
 
 def tiny(attack: Attack) -> None:
     """48 connections send one report after the other."""
-    _flood(attack, [attack.head(len(attack.good)) + attack.good], each=12)
+    _flood(attack, attack.head(len(attack.good)) + attack.good, each=12)
 
 
 def drops(attack: Attack) -> None:
@@ -144,17 +163,16 @@ def pages(attack: Attack) -> None:
             socks.pop(0).close()
 
 
-def _flood(attack: Attack, requests: list[bytes], each: int = 1) -> None:
-    """Send requests from four addresses, over some connections each, as fast as they are read."""
+def _flood(attack: Attack, request: bytes | Callable[[], bytes], each: int = 1) -> None:
+    """Send a request from four addresses, over some connections each, as fast as it is read."""
 
     def send(address: str) -> None:
         while attack.going_on():
             with suppress(OSError), connect(attack.port, address) as sock:
                 while attack.going_on():
-                    for request in requests:
-                        sock.sendall(request)
-                        if not _read(sock):
-                            raise ConnectionError
+                    sock.sendall(request if isinstance(request, bytes) else request())
+                    if not _read(sock):
+                        raise ConnectionError
 
     threads = [
         threading.Thread(target=send, args=(address,), daemon=True)
@@ -182,7 +200,7 @@ def _read(sock: socket.socket) -> bool:
 
 
 def _named() -> Iterator[tuple[str, Callable[[Attack], None]]]:
-    for attack in (announced, idle, garbage, replays, tiny, drops, pages):
+    for attack in (announced, idle, garbage, replays, ids, tiny, drops, pages):
         yield attack.__name__, attack
 
 
@@ -192,4 +210,5 @@ if __name__ == "__main__":
     kind, port_, name_, good_, seconds_ = sys.argv[1:]
     sys.stdout.write("begun\n")
     sys.stdout.flush()
-    ATTACKS[kind](Attack(int(port_), name_, Path(good_).read_bytes(), float(seconds_)))
+    bodies = Path(good_).read_bytes(), Path(good_).with_name("plain").read_bytes()
+    ATTACKS[kind](Attack(int(port_), name_, *bodies, float(seconds_)))

@@ -114,6 +114,8 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
         singles = _singles(task)
         good = folder / "good"
         good.write_bytes(next(singles))
+        plain = running.publish(TASK, start=start, grace=8 * WEEK, public=True, sealed=False)
+        good.with_name("plain").write_bytes(next(_singles(joined(running, plain["task_id"]))))
         yield Target(running, task, good, singles)
 
 
@@ -183,7 +185,7 @@ def test_honest_uploads_and_readers_are_served_during_an_attack(target: Target, 
 def test_what_those_have_sent_who_have_left_is_not_opened(target: Target) -> None:
     count = 60_000
     report = target.good.read_bytes()[44:]
-    batch_ = Attack(target.port, target.task.name, target.good.read_bytes(), 0.0).batch
+    batch_ = Attack(target.port, target.task.name, target.good.read_bytes(), b"", 0.0).batch
     socks = [connect(target.port, address) for address in ADDRESSES]
     for sock in socks:
         sock.sendall(batch_(report * count, count))
