@@ -113,12 +113,12 @@ def worker(controls: Controls, wrong: str, words: list[str]) -> None:
 def _put_in_place(controls: Controls, wrong: str) -> None:
     controls.shift_clock()
     _replace(sqlite3, "connect", partial(sqlite3.connect, factory=_disturbed(controls)))
-    from sfumato.store.report_tables import ReportTables
+    from sfumato.store.settled_tables import SettledTables
 
     if wrong:
         WRONG[wrong]()
     for number, (step, _) in enumerate(CRASHES, 1):
-        _replace(ReportTables, step, _deadly(getattr(ReportTables, step), controls, number))
+        _replace(SettledTables, step, _deadly(getattr(SettledTables, step), controls, number))
 
 
 def _replace(owner: Any, name: str, by: Any) -> None:
@@ -153,29 +153,29 @@ def _deadly(step: Callable[..., Any], controls: Controls, number: int) -> Callab
 
 def _acknowledges_before_commit() -> None:
     """A receipt is given a moment before anything is written."""
-    from sfumato.store.report_tables import ReportTables
+    from sfumato.store.settled_tables import SettledTables
 
-    commit = ReportTables.commit
+    commit = SettledTables.commit
 
     def later(store: Any, filled: Any) -> list[bool]:
         threading.Timer(0.5, commit, (store, filled)).start()
         return [True] * len(filled)
 
-    _replace(ReportTables, "commit", later)
+    _replace(SettledTables, "commit", later)
 
 
 def _forgets_ids() -> None:
     """A process forgets ids when it ends, and nobody looks for copies when a period closes."""
-    from sfumato.store.report_tables import ReportTables
+    from sfumato.store.settled_tables import SettledTables
 
-    _replace(ReportTables, "settle", lambda *_: 0)
+    _replace(SettledTables, "settle", lambda *_: 0)
 
 
 def _counts_after_close() -> None:
     """Whether a period is open is asked at the first door only, and reports wait behind it."""
     from sfumato.service.collector import Collector
     from sfumato.service.running_task import RunningTask
-    from sfumato.store.report_tables import ReportTables
+    from sfumato.store.settled_tables import SettledTables
 
     screen = Collector.screen
 
@@ -186,7 +186,7 @@ def _counts_after_close() -> None:
 
     _replace(Collector, "screen", slowly)
     _replace(RunningTask, "is_late", lambda _, periods, __: periods < 0)
-    _replace(ReportTables, "_is_open", lambda *_: True)
+    _replace(SettledTables, "_is_open", lambda *_: True)
 
 
 def _changes_releases() -> None:
