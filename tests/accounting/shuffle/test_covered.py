@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -18,7 +19,7 @@ from sfumato.accounting.shuffle.profile import epsilon_above
 from sfumato.core.contrast import Cover, favoured
 from sfumato.core.mechanism import Mechanism
 from sfumato.mechanisms.sparse.subset.signed_subset import SignedSubset
-from sfumato.mechanisms.sparse.subset.subset_cover import subset_cover
+from sfumato.mechanisms.sparse.subset.subset_cover import _Hit, subset_cover
 
 Floats = NDArray[np.float64]
 RATIO = Fraction(2)
@@ -128,13 +129,36 @@ def test_what_is_covered_is_what_all_triples_of_inputs_show(mechanism: SignedSub
     assert exposed + covered / ratio == pytest.approx(told, abs=1e-9)
 
 
+def test_no_third_vector_exposes_more_than_one_that_agrees_with_all_that_is_shared() -> None:
+    """Of two vectors with 12 non-zeros: some are opposite, some alike, and a drawn third one."""
+    mechanism = ExSub(1.0, 60, 12, subset_size=9)
+    form = _Hit(mechanism.padded_dimension, 12, 9)
+    drawn = random.Random(12)  # noqa: S311
+    for _ in range(40):
+        opposite, agreed = drawn.choice(form.pairs)
+        own, left = 12 - opposite - agreed, 12
+        kinds: dict[tuple[int, ...], int] = {}
+        for signs, count in (((1, -1), opposite), ((1, 1), agreed), ((1, 0), own), ((0, 1), own)):
+            held = drawn.randint(0, min(count, left))
+            agreeing = drawn.randint(0, held)
+            for third, number in ((1, agreeing), (-1, held - agreeing), (0, count - held)):
+                if number:
+                    kinds[*signs, third] = number
+            left -= held
+        if left:
+            kinds[0, 0, 1] = left
+        shares = form.shares(kinds)
+        most = form.exposed((opposite, agreed)).share
+        assert shares[1, 0, 0] + shares[0, 1, 0] <= most * (1 + 1e-9)
+
+
 @pytest.mark.statistics
 @pytest.mark.parametrize(
     ("n", "epsilon", "delta"),
     [(10**4, 1.0, 1e-6), (10**5, 2.0, 1e-6), (10**6, 1.0, 1e-8), (10**6, 4.0, 1e-6)],
 )
 def test_what_is_promised_is_nearly_reached(n: int, epsilon: float, delta: float) -> None:
-    for mechanism in (ExSub(epsilon, 256, 8), Concord(epsilon, 256, 8)):
+    for mechanism in (ExSub(epsilon, 256, 8), ExSub(epsilon, 256, 16), Concord(epsilon, 256, 8)):
         found = best(mechanism, n, delta)
         assert found.epsilon is not None
         assert found.lower is not None

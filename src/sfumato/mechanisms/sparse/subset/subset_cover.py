@@ -38,7 +38,9 @@ __all__ = ["Covered", "subset_cover"]
 
 Complex = NDArray[np.complex128]
 
-_LISTED: Final = 8
+_HITS_LISTED: Final = 16
+_AGREEMENTS_LISTED: Final = 8
+"""The largest numbers of non-zeros for which all triples are listed, in well under a second."""
 _ERROR: Final = 1e-10
 
 
@@ -69,7 +71,8 @@ def subset_cover(
 
     The arguments are those of ``subset_contrasts``.
     """
-    if sparsity > _LISTED or (threshold is not None and threshold < 1):
+    most = _HITS_LISTED if threshold is None else _AGREEMENTS_LISTED
+    if sparsity > most or (threshold is not None and threshold < 1):
         return None
     form = _form(dimension, sparsity, size, threshold)
     opposite = (sparsity, 0)
@@ -123,7 +126,9 @@ class _Hit(CoverForm):
         opposite, agreed = pair
         s, missed = self.sparsity, self._missed
         own = s - opposite - agreed
-        groups = [splits_of(each) for each in (opposite, agreed, own, own)]
+        # What both favour tells nothing: a third vector exposes most if it agrees with all of it.
+        groups = [splits_of(each) for each in (opposite, 0, own, own)]
+        groups[1] = np.array([[agreed, 0]])
         grid = np.meshgrid(*(np.arange(len(group)) for group in groups), indexing="ij")
         (f1, g1), (f2, g2), (f3, g3), (f4, g4) = (
             group[index].reshape(-1, 2).T for group, index in zip(groups, grid, strict=True)
