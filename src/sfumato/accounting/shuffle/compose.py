@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
-from scipy.signal import lfilter
 
 from sfumato.accounting.shuffle.bounds import assumption_of, check_delta, check_people, described
 from sfumato.accounting.shuffle.covered import covered_delta, covered_epsilon, may_cover
@@ -203,7 +203,9 @@ def _sum(
     # delta at a point is the sum over larger losses of their probability times 1 - e^(point -
     # loss).
     above = np.cumsum(losses[::-1])
-    discounted = lfilter([1.0], [1.0, -math.exp(-width)], losses[::-1])
+    factor = math.exp(-width)
+    sums = accumulate(losses[::-1].tolist(), lambda so_far, chance: chance + factor * so_far)
+    discounted = np.fromiter(sums, np.float64, len(losses))
     # Either sum has a relative error of a few units for each of its terms.
     rounded = 8 * _UNIT * len(losses) * above
     over = np.flatnonzero((above - discounted + rounded > room)[::-1])
