@@ -50,6 +50,10 @@ SHOWN: Final = 1
 
 _TASK: Final = 'title = "t"\nepsilon = 1\nperiods = 8\nperiod = "1 hour"\nchanges = {}\n'
 _MIXED: Final = "mix = {snapshot = 0.4, 1 = 0.3, 2 = 0.3}\n"
+_CHAFF: Final = (
+    "chaff = {messages = 2}\n"
+    'shuffle = {url = "http://a.example", epsilon = 0.1, delta = 1e-6, min_batch = 9000}\n'
+)
 _ABC: Final = 'values = {kind = "category", items = ["a", "b", "c"]}\n'
 _WANDERING: Final = ["a", None, "zebra", "b", None, "c", "b", "a"]
 
@@ -92,6 +96,16 @@ HORIZONS: Final[Mapping[str, tuple[str, list[Any]]]] = {
     "snapshots": (_TASK.format(4) + 'protocol = "snapshots"\n' + _ABC, _WANDERING),
     "flat": (
         _TASK.format(5) + 'values = {kind = "moves", items = ["bread", "milk"]}\n',
+        [[1, 0], None, [2, 0], [0, -1], [1, 1], "up", [0, 0], [-1, -1]],
+    ),
+    "category_with_chaff": (
+        _TASK.format(4).replace("epsilon = 1", "epsilon = 8") + _MIXED + _CHAFF + _ABC,
+        _WANDERING,
+    ),
+    "flat_with_chaff": (
+        _TASK.format(5).replace("epsilon = 1", "epsilon = 8")
+        + _CHAFF
+        + 'values = {kind = "moves", items = ["bread", "milk"]}\n',
         [[1, 0], None, [2, 0], [0, -1], [1, 1], "up", [0, 0], [-1, -1]],
     ),
 }
@@ -141,7 +155,10 @@ def lived(machine: Any, chain: Chain, values: list[Any]) -> Iterator[dict[str, A
         state = machine.save()
         changed = {name: part for name, part in state.items() if part != before[name]}
         before = state
-        yield {"value": value, "changed": changed, "message": message}
+        kept = {"value": value, "changed": changed, "message": message}
+        if machine.beside:  # dummies, of streams with chaff
+            kept["beside"] = [[*each.place, each.payload.hex()] for each in machine.beside]
+        yield kept
 
 
 def states(device: Mapping[str, Any]) -> list[dict[str, Any]]:
