@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfumato import catalog
+from sfumato import ExSub, catalog
 from sfumato.accounting.shuffle import holds
 from sfumato.core.stream import Due, Message, Place, replay
 from sfumato.core.tally import Tallies, Tally
@@ -257,3 +257,77 @@ def test_chaff_that_does_not_help_is_left_out() -> None:
     assert type(Weave.chosen(task)) is Weave
     with pytest.raises(ConfigurationError, match="chaff hides nothing beside"):
         even_chance(catalog.build("oue", epsilon=1.0, domain=4))
+
+
+# ---- how close the bound is ----------------------------------------------------------------------
+
+
+def _rows(stream: ChaffedWeave) -> np.ndarray:
+    """Return the chance of each symbol that only one of two inputs has, at each level.
+
+    Columns are a signal under the first input, the second one and that of all others, and a dummy.
+    A third item, or a vector without their symbols, hides least; of two items it is one of them.
+    """
+    ratio, even = float(stream.message().worst_ratio), stream.message().even
+    shares: dict[Any, float] = {}
+    for thread, share in stream.signal.threads():
+        mechanism = stream.mechanism_of(thread)
+        shares[mechanism] = shares.get(mechanism, 0.0) + share
+    rows = []
+    for mechanism, share in shares.items():
+        if isinstance(mechanism, ExSub):
+            part = mechanism.sparsity / (2 * mechanism.padded_dimension)
+        else:
+            part = 1 / mechanism.size
+        norm = 1 + (ratio - 1) * part
+        own, other, dummy = (share * part / norm * each for each in (ratio, 1, 1 / even))
+        third = own if part == 0.5 else other
+        rows += [(own, other, third, dummy), (other, own, other, dummy)]
+    return np.array(rows).T
+
+
+def _reached(stream: ChaffedWeave, people: int, delta: float) -> float:
+    """Return an epsilon that is violated by an observer who weighs symbols by what they tell."""
+    first, second, third, dummy = _rows(stream)
+    weights = (first - second) / (third + stream.dummies * dummy)
+    weights = np.round(weights / np.abs(weights).max() * 400)
+    spread = people * ((third + stream.dummies * dummy) @ weights**2)
+    size = 1 << int(np.ceil(np.log2(16 * np.sqrt(spread) + 1_600)))
+    turns = -2j * np.pi * np.outer(np.arange(size // 2 + 1), weights) / size
+
+    def transform(chances: np.ndarray) -> np.ndarray:
+        return np.asarray(1 + np.expm1(turns) @ chances)
+
+    chance, of_dummy = float(stream.chaff.chance), transform(dummy)
+    others = transform(third) ** (people - 1) * of_dummy ** (people * stream.chaff.certain)
+    others = others * (1 - chance + chance * of_dummy) ** people
+    one, two = (np.fft.irfft(others * transform(each), size) for each in (first, second))
+    low, high = 0.0, 5.0
+    while high - low > 1e-5:
+        middle = (low + high) / 2
+        apart = one - np.exp(middle) * two
+        reached = apart[apart > 1e-17].sum() > delta
+        low, high = (middle, high) if reached else (low, middle)
+    return low
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("values", "periods", "changes", "epsilon", "least"),
+    [
+        ({"kind": "binary"}, 32, 4, 0.25, 0.82),
+        ({"kind": "binary"}, 64, 8, 0.1, 0.9),
+        ({"kind": "category", "items": 8}, 32, 6, 0.25, 0.98),
+        ({"kind": "category", "items": 4}, 24, 4, 0.5, 0.91),
+    ],
+)
+def test_an_observer_reaches_nearly_what_is_proven(
+    values: Any, periods: int, changes: int, epsilon: float, least: float
+) -> None:
+    """With two items everybody's own snapshots hide, which the bound does not count."""
+    promise = TASK["shuffle"] | {"epsilon": epsilon, "min_batch": 8_000}
+    task = _task(values=values, periods=periods, changes=changes, shuffle=promise)
+    stream = Weave.chosen(task | {"chaff": [["messages", 4]]})
+    assert isinstance(stream, ChaffedWeave)
+    proven = stream.message().epsilon_among(8_000, 1e-6)
+    assert least * proven < _reached(stream, 8_000, 1e-6) <= proven <= epsilon
