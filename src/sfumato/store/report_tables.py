@@ -147,9 +147,12 @@ class ReportTables(TaskTables):
     def log(self, task_id: bytes, after: int = 0) -> Iterator[LogRow]:
         """Yield the rows of a task's log after a number, in order."""
         rest = f"WHERE task_id = ? AND sequence > ? AND n > 0 ORDER BY sequence LIMIT {TOGETHER}"
-        columns = "sequence, key_id, period, n, contents"
-        while rows := self._read("log", columns, rest, task_id, after):
-            yield from (LogRow(*row) for row in rows)
+        whole = "WHERE task_id = ? AND sequence = ? AND n > 0"
+        while rows := self._read("log", "sequence, key_id, period, n", rest, task_id, after):
+            for row in rows:
+                # One at a time, as a row can be large; it may have been erased meanwhile.
+                for (contents,) in self._read("log", "contents", whole, task_id, row[0]):
+                    yield LogRow(*row, contents)
             after = rows[-1][0]
 
     def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Place]:
