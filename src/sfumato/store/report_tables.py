@@ -149,10 +149,10 @@ class ReportTables(TaskTables):
         rest = f"WHERE task_id = ? AND sequence > ? AND n > 0 ORDER BY sequence LIMIT {TOGETHER}"
         whole = "WHERE task_id = ? AND sequence = ? AND n > 0"
         while rows := self._read("log", "sequence, key_id, period, n", rest, task_id, after):
-            for row in rows:
+            for sequence, key_id, period, n in rows:
                 # One at a time, as a row can be large; it may have been erased meanwhile.
-                for (contents,) in self._read("log", "contents", whole, task_id, row[0]):
-                    yield LogRow(*row, contents)
+                for (contents,) in self._read("log", "contents", whole, task_id, sequence):
+                    yield LogRow(sequence, key_id, period, n, contents)
             after = rows[-1][0]
 
     def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Place]:
