@@ -5,7 +5,8 @@ that make all the changes they may. *000, as printed*: subsets of two symbols on
 hierarchy, one path of nodes, at the local epsilon that its own theorem allows (which is not proven,
 and is stated up to log 3); *quiet* is the same if no device makes a change. *Corrected*: the same
 hierarchy without its useless top level, with the best sizes and a proven bound, read along one path
-and by least squares. *Ours*: what a task with this ``shuffle`` runs.
+and by least squares. *Ours*: what a task with this ``shuffle`` runs; *chaff*: what it runs with up
+to four meaningless messages beside each device's own, for batches that a shuffler can mix.
 """
 
 from __future__ import annotations
@@ -25,12 +26,15 @@ from sfumato.streams.kinds import Binary
 from sfumato.streams.weave import Weave
 from sfumato.streams.weave.strands import PrintedExSub
 from sfumato.streams.weave.threads import Thread
+from sfumato.wire.reports import MOST_REPORTS
 
 __all__ = ["Row", "main", "rows"]
 
 DELTA: Final = 1e-6
 CHANGES: Final = 8
 LIMIT: Final = 8.0
+MESSAGES: Final = 4
+MOST_MIXED: Final = MOST_REPORTS // 2
 PEOPLE: Final = (10_000, 100_000, 1_000_000)
 EPSILONS: Final = (0.25, 1.0)
 PERIODS: Final = (32, 128)
@@ -38,7 +42,7 @@ PERIODS: Final = (32, 128)
 
 @dataclass(frozen=True)
 class Row:
-    """The errors under one promise, and the local epsilon of our stream."""
+    """The errors under one promise, and the local epsilons of our streams."""
 
     periods: int
     epsilon: float
@@ -49,6 +53,8 @@ class Row:
     least_squares: float
     ours: float
     local_epsilon: float
+    chaff: float
+    dummies: float
 
 
 def rows(
@@ -66,6 +72,11 @@ def rows(
                 design = (Binary(), horizon, CHANGES, LIMIT, tuple(spans), even, "exsub")
                 levels = shuffled(Weave(*design, aligned=True), required)
                 ours = Weave.chosen(_task(horizon, required))
+                chaff, dummies = math.nan, math.nan
+                if n <= MOST_MIXED:
+                    more = {"chaff": {"messages": MESSAGES}}
+                    chaffed = Weave.chosen(_task(horizon, required, **more))
+                    chaff, dummies = chaffed.expected_variance(), getattr(chaffed, "dummies", 0.0)
                 printed, quiet = _printed(horizon, required)
                 yield Row(
                     horizon,
@@ -77,10 +88,12 @@ def rows(
                     levels.expected_variance(),
                     ours.expected_variance(),
                     ours.epsilon,
+                    chaff,
+                    dummies,
                 )
 
 
-def _task(periods: int, required: Requirement) -> dict[str, Any]:
+def _task(periods: int, required: Requirement, **more: Any) -> dict[str, Any]:
     shuffle = {"epsilon": required.epsilon, "delta": DELTA, "min_batch": required.min_batch}
     task = {
         "title": "a binary item",
@@ -90,6 +103,7 @@ def _task(periods: int, required: Requirement) -> dict[str, Any]:
         "changes": CHANGES,
         "values": {"kind": "binary"},
         "shuffle": {"url": "http://shuffler.example", **shuffle},
+        **more,
     }
     return dict(catalog.task(task).plain())
 
@@ -147,7 +161,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if not asked.json:
         print(
             f"{'T':>4} {'epsilon':>8} {'people':>10} {'000':>9} {'quiet':>9} {'one path':>9} "
-            f"{'fitted':>9} {'ours':>9} {'local':>6}"
+            f"{'fitted':>9} {'ours':>9} {'local':>6} {'chaff':>9} {'dummies':>8}"
         )
     for row in rows(asked.periods, asked.epsilons, asked.people):
         if asked.json:
@@ -156,7 +170,8 @@ def main(words: Sequence[str] | None = None) -> int:
         kinds = (row.printed, row.printed_quiet, row.path, row.least_squares, row.ours)
         errors = " ".join(f"{each:9.4g}" for each in kinds)
         print(
-            f"{row.periods:4} {row.epsilon:8g} {row.people:10,} {errors} {row.local_epsilon:6.3f}",
+            f"{row.periods:4} {row.epsilon:8g} {row.people:10,} {errors} {row.local_epsilon:6.3f} "
+            f"{row.chaff:9.4g} {row.dummies:8.3f}",
             flush=True,
         )
     return 0

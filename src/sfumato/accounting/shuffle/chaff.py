@@ -155,7 +155,7 @@ class Unlinked(ABC):
         error = worst.error + _SUMMED
         return Contrast(worst.chances / even, worst.first * even, worst.second * even, error)
 
-    @property
+    @cached_property
     def _bounding(self) -> Contrast:
         (worst,) = self.contrasts()[0].bounding
         return worst
@@ -173,7 +173,7 @@ class Unlinked(ABC):
         """Return a delta that holds among so many people; ``goal`` is about what is hoped for."""
         if epsilon >= self.local:
             return 0.0
-        alone = delta_above(self.contrasts()[0].bounding, people, epsilon)
+        alone = delta_above([self._bounding], people, epsilon)
         if not self.chaff.dummies:
             return alone
         rare = _SPENT * goal

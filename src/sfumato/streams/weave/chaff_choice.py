@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sfumato.accounting.shuffle import Requirement, calibrated, screened_epsilon
 from sfumato.errors import ConfigurationError
 from sfumato.streams.chaff import WORTH, affordable, fewest_messages, for_messages
+from sfumato.streams.snapshots import chosen
 from sfumato.streams.weave.chaffed_weave import ChaffedWeave
 from sfumato.streams.weave.mix import Workload, best_shares
 from sfumato.streams.weave.regret import blended
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["best"]
 
-TURNS: Final = 3
+TURNS: Final = 2
 """How often epsilon and mix are fitted to each other."""
 REFINED: Final = 3
 """How often the step between two numbers of dummies is halved."""
@@ -145,7 +146,7 @@ def _chaffed(
     plain = replace(alone, spans=tuple(spans), shares=even, sized=(), looks=())
     counts = {len(plain.edges(thread)) for thread, _ in plain.threads() if thread.span}
     sized = tuple(Sized(count, "exsub", 1) for count in sorted(counts))
-    looks = tuple((name, 1, None) for name, _, _ in plain.resolved().looks)
+    looks = tuple((chosen(look)[0], 1, None) for look in plain.snapshots)
     design: dict[str, Any] = {each.name: getattr(plain, each.name) for each in fields(Weave)}
-    design |= {"sized": sized, "looks": looks}
+    design |= {"sized": sized, "looks": looks if SNAPSHOT in spans else ()}
     return ChaffedWeave(**design, dummies=float(dummies))
