@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import psycopg
 import pytest
 from tests.engines.clusters import FRUGAL, NEEDS_JAVA, NETWORK, Standalone, processes, standalone
 from tests.service.fleets import Fleet, batch
@@ -133,6 +134,13 @@ class House:
         )
         return one == other and sum(each.n for each in one.values()) == self.sent
 
+    def lose_epochs(self) -> None:
+        """Bring the store back to before anything was acknowledged, as from a backup."""
+        with psycopg.connect(self.plain_dsn, autocommit=True) as database:
+            for table in ("progress", "tallies"):
+                query: Any = f"DELETE FROM {table} WHERE task_id = %s"  # noqa: S608
+                database.execute(query, (self.running.task_id,))
+
     def secrets(self) -> list[bytes]:
         """Return the password, the secret and all private keys, however they may be written."""
         (stored,) = (t for t in self.store.tasks() if t.task_id == self.running.task_id)
@@ -230,6 +238,25 @@ def test_a_driver_without_its_checkpoint_goes_on_where_the_collector_is(house: H
     assert house.run() == 0
     house.collector.close_due()
     assert house.running.closed == 4
+    assert house.is_same()
+
+
+@pytest.mark.slow
+def test_what_a_restored_store_has_lost_is_counted_again(house: House) -> None:
+    """The checkpoint is newer than the store, which was saved before an epoch was acknowledged."""
+    house.live(range(1, 3))
+    words = ("--master", "local[2]", "--checkpoint", str(house.folder / "checkpoint"))
+    for again in (True, False):
+        command = house.command(*words)
+        said, errors = command.communicate(timeout=200)
+        assert (command.returncode, errors) == (0, "")
+        (epoch,) = json.loads(said)["epochs"]
+        assert (epoch["first"], epoch["last"], epoch["counted"]) == (1, 2, house.sent)
+        assert house.is_same()
+        if again:
+            house.lose_epochs()
+    house.collector.close_due()
+    assert house.running.closed == 2
     assert house.is_same()
 
 

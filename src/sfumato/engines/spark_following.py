@@ -53,7 +53,7 @@ class SparkFollower:
     address
         The address of its database, by which executors reach it.
     checkpoint
-        The folder in which Spark keeps how far it is, one for each store.
+        The folder of this machine in which Spark keeps how far it is, one for each store.
     wrapping
         The way in which the store keeps private keys.
 
@@ -139,7 +139,7 @@ class SparkFollower:
         stream = self.session.readStream.format(source.name()).load()
         query = (
             stream.writeStream.queryName(f"sfumato {task_id.hex()[:16]}")
-            .option("checkpointLocation", str(self.checkpoint.absolute() / task_id.hex()))
+            .option("checkpointLocation", f"file://{self.checkpoint.absolute() / task_id.hex()}")
             .trigger(processingTime=f"{PAUSE} seconds")
             .foreachBatch(partial(self._acknowledge, task_id))
         )

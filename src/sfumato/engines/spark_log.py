@@ -3,6 +3,8 @@
 Its offset is the number of a row. Rows are numbered when a period is packed, in the order in which
 they become visible, so that nothing appears behind an offset that was read. A batch has all rows up
 to its offset that nobody has acknowledged yet; if it is run again, those that are still to count.
+An offset also counts batches, so that there is another one whenever rows wait, even if a store that
+was restored from a backup has the same rows again.
 """
 
 from __future__ import annotations
@@ -53,12 +55,19 @@ class LogStream(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 -- Spark calls it so
         """Return where a new stream begins: after what was acknowledged."""
         with PostgresLog(self._address, self._task_id) as log:
-            return {"sequence": log.acknowledged()}
+            return {"sequence": log.acknowledged(), "batch": 0}
 
-    def latestOffset(self, *_: Any) -> dict[str, int]:  # noqa: N802 -- Spark calls it so
-        """Return the number of the last row."""
+    def latestOffset(  # noqa: N802 -- Spark calls it so
+        self, start: dict[str, int] | None = None, *_: Any
+    ) -> dict[str, int]:
+        """Return the number of the last row if rows wait, and else where the last batch ended."""
         with PostgresLog(self._address, self._task_id) as log:
-            return {"sequence": log.last()}
+            last = log.last()
+            if start is None:  # before PySpark 4.2
+                return {"sequence": last, "batch": 0}
+            if last <= log.acknowledged():
+                return start
+        return {"sequence": last, "batch": start.get("batch", 0) + 1}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[RowRange]:
         """Return the rows up to an offset that are not acknowledged, a few to a task.
