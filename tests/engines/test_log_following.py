@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.service.engine_scenes import ENGINE, PERIODS, Scene
+from tests.service.engine_scenes import ENGINE, GRACE, PERIODS, START, VALUES, Scene
+from tests.service.fleets import Fleet, batch
 
 from sfumato.engines.log_counting import CountedRows, LogCounter
 from sfumato.engines.log_following import LogFollower, followed
@@ -84,6 +88,27 @@ def test_a_follower_says_in_one_sentence_what_is_wrong(scene: Scene) -> None:
     with pytest.raises(InputError, match="wrapped"):
         list(LogFollower(scene.store).catch_up())
     assert list(LogFollower(scene.store, wrapping).catch_up())
+
+
+def test_a_task_whose_rows_cannot_be_counted_stops_no_other(scene: Scene) -> None:
+    other = scene.collector.publish(replace(ENGINE, title="Another"), START, grace=GRACE)
+    fleet = Fleet(other, len(VALUES), 2)
+    scene.live(1)
+    scene.collector.take(other, batch(other, fleet.messages(VALUES)))
+    scene.close(1)
+    with closing(sqlite3.connect(scene.path)) as damaged:
+        damaged.execute(
+            "UPDATE log SET contents = x'00' WHERE task_id = ?", (scene.running.task_id,)
+        )
+        damaged.commit()
+    with pytest.raises(MismatchError, match="row 1 has 1 bytes"):
+        list(LogFollower(scene.store).catch_up())
+    beside = SQLiteStore(scene.path, claimed=True)
+    told = LogFollower(beside).follow(pause=0.0)
+    again = [str(next(told)) for _ in range(2)]
+    beside.close()
+    assert all("row 1 has 1 bytes" in each for each in again)
+    assert scene.store.progress(other.task_id).sequence == 1
 
 
 def test_what_rows_add_up_to_survives_as_bytes(scene: Scene) -> None:

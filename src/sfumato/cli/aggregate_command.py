@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -64,6 +65,8 @@ def aggregate(asked: AggregateOptions) -> Result | None:
         raise InputError("--master is for --engine spark; --jobs says how many processes count.")
     if asked.jobs > 1 and asked.engine == "spark":
         raise InputError("--jobs is for --engine local; --master local[N] says how many cores.")
+    if asked.engine == "spark":  # py4j writes tracebacks to loggers that nobody has set up
+        logging.getLogger().addHandler(logging.NullHandler())
     if store_counting.is_store(asked.source):
         return _store_counted(asked)
     for name in ("follow", "task", "key_secret_file", "checkpoint"):

@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from typing import Final, Protocol
 
 from sfumato.engines.log_counting import CountedRows, LogCounter
-from sfumato.errors import ConfigurationError
+from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.store import Epoch, LogRow, Store, StoredTask
 from sfumato.store.key_wrapping import KeyWrapping
 from sfumato.store.store_addresses import DatabaseAway
@@ -92,14 +92,18 @@ class Follower(Protocol):
     """Whatever counts what waits in the logs of a store, and acknowledges it in epochs."""
 
     def catch_up(self, task_id: bytes | None = None) -> Iterator[AcknowledgedEpoch]:
-        """Count and acknowledge what waits now, and yield each epoch that was acknowledged."""
+        """Count and acknowledge what waits now, and yield each epoch that was acknowledged.
+
+        Raises MismatchError for rows that cannot be counted, after all other tasks had their turn.
+        """
 
     def follow(
         self, task_id: bytes | None = None, pause: float = PAUSE
-    ) -> Iterator[AcknowledgedEpoch | DatabaseAway]:
+    ) -> Iterator[AcknowledgedEpoch | DatabaseAway | MismatchError]:
         """Count what waits and what comes, for ever; yield each epoch that was acknowledged.
 
-        A database that is away is waited for; the error that says so is yielded as well.
+        A database that is away is waited for, and a task whose rows cannot be counted stops no
+        other; the error that says so is yielded as well.
         """
 
 
@@ -128,20 +132,23 @@ class LogFollower:
 
     def catch_up(self, task_id: bytes | None = None) -> Iterator[AcknowledgedEpoch]:
         """Count and acknowledge what waits now, and yield each epoch when it is acknowledged."""
+        failed: MismatchError | None = None
         for stored in followed(self._store, task_id):
-            yield from self._caught_up(stored)
+            try:
+                yield from self._caught_up(stored)
+            except MismatchError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
 
     def follow(
         self, task_id: bytes | None = None, pause: float = PAUSE
-    ) -> Iterator[AcknowledgedEpoch | DatabaseAway]:
-        """Count what waits and what comes, for ever; yield each epoch when it is acknowledged.
-
-        A database that is away is waited for; the error that says so is yielded as well.
-        """
+    ) -> Iterator[AcknowledgedEpoch | DatabaseAway | MismatchError]:
+        """Count what waits and what comes, for ever; yield each epoch when it is acknowledged."""
         while True:
             try:
                 yield from self.catch_up(task_id)
-            except DatabaseAway as error:
+            except (DatabaseAway, MismatchError) as error:
                 yield error
             time.sleep(pause)
 

@@ -72,32 +72,31 @@ class SparkFollower:
     def catch_up(self, task_id: bytes | None = None) -> Iterator[AcknowledgedEpoch]:
         """Count and acknowledge what waits now, and yield each epoch that was acknowledged."""
         queries: list[StreamingQuery] = []
+        failed: Exception | None = None
         try:
             with explained(self._master):
                 queries += [self.start(task.task_id) for task in followed(self.store, task_id)]
                 for query in queries:
                     try:
                         query.processAllAvailable()
-                    except Exception as error:
-                        raise self._reason() or _away(error) from error
+                    except Exception as error:  # noqa: BLE001 -- the other tasks have their turn
+                        failed = failed or self._reason(error)
+                if failed is not None:
+                    raise failed
         finally:
             _stop(queries)
-        yield from self._acknowledged()
+            yield from self._acknowledged()
 
     def follow(
         self, task_id: bytes | None = None, pause: float = PAUSE
-    ) -> Iterator[AcknowledgedEpoch | DatabaseAway]:
-        """Count what waits and what comes, for ever, also of tasks that are published later.
-
-        Each epoch is yielded when it is acknowledged. A database that is away is waited for; the
-        error that says so is yielded as well.
-        """
+    ) -> Iterator[AcknowledgedEpoch | DatabaseAway | MismatchError]:
+        """Count what waits and what comes, for ever, also of tasks that are published later."""
         queries: dict[bytes, StreamingQuery] = {}
         try:
             while True:
                 try:
                     with explained(self._master):
-                        self._keep_going(queries, task_id)
+                        yield from self._kept_going(queries, task_id)
                 except DatabaseAway as error:
                     yield error
                 yield from self._acknowledged()
@@ -114,8 +113,10 @@ class SparkFollower:
         while not self._epochs.empty():
             yield self._epochs.get()
 
-    def _keep_going(self, queries: dict[bytes, StreamingQuery], task_id: bytes | None) -> None:
-        """Start the streams of new tasks, and those that have lost the database."""
+    def _kept_going(
+        self, queries: dict[bytes, StreamingQuery], task_id: bytes | None
+    ) -> Iterator[DatabaseAway | MismatchError]:
+        """Start the streams of new tasks, and those that have ended; yield why they have."""
         known = {task.task_id for task in followed(self.store, task_id)}
         for each in queries.keys() - known:
             queries.pop(each).stop()
@@ -124,13 +125,17 @@ class SparkFollower:
             if query is not None and query.isActive:
                 continue
             queries[each] = self.start(each)
-            reason = None if query is None else query.exception()
-            if reason is not None:
-                raise self._reason() or _away(reason)
+            ended = None if query is None else query.exception()
+            if ended is None:
+                continue
+            reason = self._reason(ended)
+            if not isinstance(reason, (DatabaseAway, MismatchError)):
+                raise reason
+            yield reason
 
-    def _reason(self) -> SfumatoError | None:
-        """Return what has gone wrong in this process since the last time, if anything has."""
-        return self._failures.pop() if self._failures else None
+    def _reason(self, ended: Exception) -> Exception:
+        """Return why a stream has ended: what this process has met, or a process of Spark."""
+        return self._failures.pop() if self._failures else _away(ended)
 
     def start(self, task_id: bytes) -> StreamingQuery:
         """Start the stream of a task; it goes on until it is stopped."""

@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -74,11 +74,28 @@ def session_at(
         builder = builder.config(name, value)
     with explained(master), _quiet_jvm():
         session = builder.getOrCreate()
+    _hush(session)
     try:
         _demand_workers(session, master)
         yield session
     finally:
-        session.stop()
+        _stop(session)
+
+
+def _hush(session: SparkSession) -> None:
+    """Keep tracebacks of a thread of PySpark from people: that Java has ended is said otherwise."""
+    server: Any = getattr(session.sparkContext, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None
+
+
+def _stop(session: SparkSession) -> None:
+    """Stop a session, also one whose Java process has ended."""
+    gateway = extras.module("py4j.protocol")
+    for _ in range(2):  # what is left to do after a failure is done the second time
+        with suppress(gateway.Py4JError, ConnectionError):
+            session.stop()
+            return
 
 
 def _demand_java() -> None:
