@@ -47,8 +47,10 @@ NUMBERS: Final = ("sequence", "period", "n")
 """The columns of whole numbers; the others have bytes."""
 PACKED: Final = 1 << 16
 """How many plain reports are taken as one row."""
-TOGETHER: Final = 8
-"""The number of rows that are written or read at once."""
+TOGETHER: Final = 1 << 22
+"""The number of bytes of contents from which on no further row is written or read at once."""
+MOST_TOGETHER: Final = 64
+"""The largest number of rows that are written or read at once."""
 
 
 class RowWriter:
@@ -81,18 +83,20 @@ class RowWriter:
         )
         self._size = counter.size
         self._waiting: list[Row] = []
+        self._bytes = 0
         self.count = 0
         """The number of reports so far."""
 
     def write(self, row: Row) -> None:
         """Append a row."""
         self._waiting.append(row)
+        self._bytes += len(row.contents)
         self.count += len(row.contents) // self._size
-        if len(self._waiting) >= TOGETHER:
+        if self._bytes >= TOGETHER or len(self._waiting) >= MOST_TOGETHER:
             self._flush()
 
     def _flush(self) -> None:
-        rows, self._waiting = self._waiting, []
+        rows, self._waiting, self._bytes = self._waiting, [], 0
         self._file.write_table(row_table(rows, self._size, self._schema))
 
     def finish(self) -> None:
@@ -192,18 +196,27 @@ class RowFile:
 
     def read(self, taken: Mapping[int, Collection[int]] | None = None) -> Iterator[Row]:
         """Yield all rows, or those at some positions of some row groups, a few at a time."""
-        at_once = PACKED if self.columns == PLAIN else TOGETHER
         with opened_parquet(self.path) as file:
             first = _first_rows(file)
             for group in range(self.groups) if taken is None else taken:
                 position, chosen = first[group], None if taken is None else set(taken[group])
                 batches = file.iter_batches(
-                    at_once, row_groups=[group], columns=list(self.columns), use_threads=False
+                    self._at_once(file.metadata.row_group(group)),
+                    row_groups=[group],
+                    columns=list(self.columns),
+                    use_threads=False,
                 )
                 rows = chain.from_iterable(self._batches(batches, position))
                 for index, row in enumerate(rows):
                     if chosen is None or index in chosen:
                         yield row
+
+    def _at_once(self, group: Any) -> int:
+        """Return how many rows of a row group are read at once."""
+        if self.columns == PLAIN:
+            return PACKED
+        fitting: int = TOGETHER * group.num_rows // max(group.total_byte_size, 1)
+        return max(1, min(MOST_TOGETHER, fitting))
 
     def _batches(self, batches: Iterable[Any], position: int) -> Iterator[Iterable[Row]]:
         for batch in batches:
@@ -216,14 +229,16 @@ class RowFile:
     def numbers(self) -> Iterator[Sequence[int]]:
         """Yield the numbers of the rows of each row group, without reading their contents."""
         with opened_parquet(self.path) as file:
-            for group, (first, last) in enumerate(pairwise(_first_rows(file))):
-                if self.numbered:
-                    numbers = file.read_row_group(group, columns=["sequence"])["sequence"]
-                    if numbers.null_count:
-                        raise InputError(f"{self.path} has rows without a number.")
-                    yield numbers.to_pylist()
-                else:
-                    yield self.positions(first, last)
+            firsts = _first_rows(file)
+            column = file.read(columns=["sequence"])["sequence"] if self.numbered else None
+        for first, last in pairwise(firsts):
+            if column is None:
+                yield self.positions(first, last)
+                continue
+            numbers = column[first:last]
+            if numbers.null_count:
+                raise InputError(f"{self.path} has rows without a number.")
+            yield numbers.to_pylist()
 
     def _rows(self, batch: Any, position: int) -> Iterator[Row]:
         size, own = self.counter.size, self.counter.task_id

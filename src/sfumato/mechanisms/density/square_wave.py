@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.arrays import Array, Ints
 from sfumato.core.exact import exp_below
+from sfumato.core.occurrences import occurrences
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.density.distribution import Distribution
 from sfumato.mechanisms.frequency.oracle import kept_and_anywhere
@@ -94,7 +95,7 @@ class SquareWave(SlidingWindow):
         return (self.size,)
 
     def _sums(self, reports: Array) -> Ints:
-        return np.bincount(reports["symbol"], minlength=self.size)
+        return occurrences(reports["symbol"], self.size)
 
     def moments(self, tally: Tally) -> Moments:
         """Return the moments of the grid points, from sum and sum of squares of the positions."""

@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.estimate import Covariance
 from sfumato.core.law import Law
+from sfumato.core.occurrences import occurrences
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle, kept_and_anywhere, kept_threshold
 from sfumato.randomness import ONE, Source
@@ -98,7 +99,7 @@ class GRR(FrequencyOracle):
         numerators[code] += self.kept * self.size
         return Law(outputs, tuple(numerators), ONE * self.size)
 
-    @property
+    @cached_property
     def report_dtype(self) -> np.dtype[Any]:
         """The numpy dtype of a report: the code of one item."""
         return np.dtype([("item", np.min_scalar_type(self.size - 1).newbyteorder("<"))])
@@ -112,8 +113,13 @@ class GRR(FrequencyOracle):
         """Return a mask of the reports that name an item of the domain."""
         return np.asarray(reports["item"] < self.size)
 
+    @property
+    def counted_at_once(self) -> int:
+        """How many reports are added up at once."""
+        return 1 << 17
+
     def _sums(self, reports: Array) -> Ints:
-        return np.bincount(reports["item"], minlength=self.size)
+        return occurrences(reports["item"], self.size)
 
     def _covariance(self, share: Floats, n: int) -> Covariance:
         # A report never supports two items, so the covariance is minus the product of their

@@ -16,6 +16,7 @@ from sfumato.arrays import Array, Bools, Floats, Ints
 from sfumato.core.estimate import Covariance
 from sfumato.core.exact import exp_below
 from sfumato.core.law import Law
+from sfumato.core.occurrences import occurrences
 from sfumato.core.size_ranges import SizeRange
 from sfumato.core.tally import Tally
 from sfumato.mechanisms.frequency.oracle import FrequencyOracle, bit_counts, kept_threshold
@@ -228,7 +229,7 @@ class SubsetSelection(FrequencyOracle):
 
     def _sums(self, reports: Array) -> Ints:
         if self._listed:
-            return np.bincount(reports["items"].ravel(), minlength=self.size)
+            return occurrences(reports["items"], self.size)
         return bit_counts(reports["bits"], self.size)
 
     @cached_property

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.arrays import Array, Bools, Ints
+from sfumato.core.occurrences import occurrences
 from sfumato.mechanisms.frequency.oracle import bit_counts
 
 __all__ = ["FormedReports", "SubsetForm"]
@@ -144,7 +145,7 @@ class SubsetForm:
     def counts(self, reports: Array) -> Ints:
         """Return how often each entry is sent, as plus and as minus or, without signs, at all."""
         if self.listed:
-            total = np.bincount(reports["symbols"].ravel(), minlength=self.absent + 1)[:-1]
+            total = occurrences(reports["symbols"], self.absent + 1)[:-1]
         else:
             total = bit_counts(reports["packed"], self.bits)
         if self.dense:
