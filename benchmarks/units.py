@@ -12,13 +12,14 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from scipy.optimize import nnls
 
 from benchmarks import bulk, collector, shuffler
 from benchmarks.processor_time import resident_bytes
@@ -39,6 +40,7 @@ from sfumato.planner.joining import Rounds
 __all__ = ["measure"]
 
 SLOW: Final = 100.0
+MIDDLE: Final = 350.0
 FAST: Final = 1200.0
 """The rates of uploads, per second, from which a round is told from what is in it."""
 SECONDS: Final = 5.0
@@ -120,10 +122,9 @@ def _idle(station: Station, role: str, share: float) -> float:
 
 def _with_file(station: Station, share: float) -> dict[str, float]:
     idle = _idle(station, "collectors", share)
-    runs = [_paced(station, ONE_PLACE, rate, share) for rate in (SLOW, FAST)]
+    runs = [_paced(station, ONE_PLACE, rate, share) for rate in (SLOW, MIDDLE, FAST)]
     spent = [run.spent["collectors"] - idle * run.seconds for run in runs]
-    uploads = np.array([[run.uploads, run.rounds] for run in runs], dtype=float)
-    request, fixed = np.linalg.solve(uploads, spent).tolist()
+    request, fixed = _apart([(run.uploads, run.rounds) for run in runs], spent)
     gathered = [(run.uploads / run.rounds - 1) / run.rate for run in runs]
     new = _paced(station, ONE_PLACE, FAST / 2, share, kept=False)
     costly = (new.spent["collectors"] - idle * new.seconds - fixed * new.rounds) / new.uploads
@@ -132,12 +133,22 @@ def _with_file(station: Station, share: float) -> dict[str, float]:
     return {
         "collector_idle": idle,
         "collector_bytes": float(resident_bytes(station.processes["collectors"][0])),
-        "request_kept": max(request, 0.0),
-        "request_new": max(costly, request, 0.0),
-        "round_sqlite": max(fixed, 0.0),
+        "request_kept": request,
+        "request_new": max(costly, request),
+        "round_sqlite": fixed,
         "place_sqlite": max((rest / many.rounds - fixed) / _further(many), 0.0),
         "gather_wall": sum(gathered) / len(gathered),
     }
+
+
+def _apart(counts: Sequence[tuple[float, float]], spent: Sequence[float]) -> tuple[float, float]:
+    """Return what an upload and what a round take, from the numbers of both in some runs.
+
+    All runs weigh alike, and nothing takes less than no time.
+    """
+    shares = np.array(counts) / np.maximum(spent, 1e-9)[:, None]
+    (upload, round_), _ = nnls(shares, np.ones(len(shares)))
+    return float(upload), float(round_)
 
 
 def _further(run: Run) -> float:
@@ -172,7 +183,7 @@ def _shuffler(station: Station, share: float, costs: dict[str, float]) -> dict[s
     table = {"url": URL, "epsilon": 2.0, "delta": 1e-6, "min_batch": 100}
     task = ONE_PLACE | {"shuffle": table}
     runs = []
-    for rate in (SLOW, FAST / 2):
+    for rate in (SLOW, MIDDLE, FAST / 2):
         running = station.published(
             task | {"title": f"Units {rate:g}"}, sealed=True, start=int(time.time()), grace=600
         )
@@ -185,13 +196,13 @@ def _shuffler(station: Station, share: float, costs: dict[str, float]) -> dict[s
     # How many rounds it writes is for nobody to see.
     gathered, hold = costs["shuffler_gather_wall"], costs["hold_wall"]
     rounds = Rounds(0.0, 0.0, gathered + hold, 0.0, wall=hold)
-    of_runs = [[run.uploads, run.uploads / rounds.size(run.rate)] for run in runs]
-    request, fixed = np.linalg.solve(np.array(of_runs), spent).tolist()
+    counts = [(run.uploads, run.uploads / rounds.size(run.rate)) for run in runs]
+    request, fixed = _apart(counts, spent)
     return {
         "shuffler_idle": idle,
         "shuffler_bytes": float(resident_bytes(station.processes["shufflers"][0])),
-        "shuffler_request": max(request, 0.0),
-        "shuffler_round": max(fixed, 0.0),
+        "shuffler_request": request,
+        "shuffler_round": fixed,
     }
 
 
