@@ -99,6 +99,8 @@ NEAREST = Experiment(
 
 WEAK: Final = ((10, 2.0), (30, 1.0), (100, 0.5))
 MADE_UP: Final = ("flights", "constant", "white", "season", "drifting", "rare", "jumps")
+UNCHOSEN: Final = ("lns", "log")
+"""Streams by which the prior of pooled was not chosen."""
 SEED: Final = 401
 UNSEEN: Final[Mapping[int, tuple[str, ...]]] = {
     7001: ("flights", "constant", "white", "season", "jumps"),
@@ -117,7 +119,7 @@ def _weak(setting: Setting) -> list[Cell]:
     cells: list[Cell] = [
         {"stream": name, "window": window, "epsilon": epsilon, "seed": SEED}
         for window, epsilon in WEAK
-        for name in _here(setting, *MADE_UP)
+        for name in (*_here(setting, *MADE_UP), *UNCHOSEN)
     ]
     return cells + [
         {"stream": name, "window": 100, "epsilon": 0.5, "seed": seed}
