@@ -225,3 +225,13 @@ def test_a_task_with_wrong_chaff_gets_a_sentence(change: dict[str, Any], sentenc
     without = {name: to for name, to in TASK.items() if name != "shuffle"}
     with pytest.raises(ConfigurationError, match="only a shuffler unlinks"):
         catalog.task(without)
+
+
+def test_no_more_dummies_are_chosen_than_a_shuffler_can_mix() -> None:
+    shuffle = TASK["shuffle"] | {"min_batch": 20_000, "epsilon": 0.02}
+    task = _task(shuffle=shuffle, epsilon=8.0)
+    chosen = Flat.chosen(task)
+    assert 0 < chosen.dummies < 1
+    assert 20_000 < chosen.min_messages <= 32_768
+    # A crowd that cannot be mixed in any case is refused for that, and not for its chaff.
+    assert Flat.chosen(_task(shuffle=shuffle | {"min_batch": 40_000})).min_messages > 40_000
