@@ -107,6 +107,34 @@ def test_it_is_told_to_people_and_ends_when_it_should() -> None:
     assert "inside?" in told.stdout
 
 
+@pytest.mark.slow
+def test_three_processes_show_both_promises(tmp_path: Any) -> None:
+    """A year through a shuffler: what the page says of it, and that nothing is left behind."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sfumato", "demo", "--shuffle", "--json"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if line.startswith("}"):
+            break
+    told = json.loads("".join(lines))
+    with urllib.request.urlopen(told["page"], timeout=30) as answer:  # noqa: S310
+        page = answer.read().decode()
+    for promise in ("(local: blurred on the device", "(shuffle: blurred on the device and mixed"):
+        assert promise in page
+    assert "every batch has at least 50 reports" in page
+    assert sum(period["reports"] for period in told["periods"]) >= 0.9 * told["devices"]
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    process.stdout.close()
+    assert not [*tmp_path.iterdir()]
+
+
 def test_what_it_refuses() -> None:
     assert "epsilon is" in refused("demo", "--epsilon", "0")
     assert "--devices" in refused("demo", "--devices", "1")
