@@ -23,6 +23,14 @@ TOKENS: Final = {
 }
 
 
+PATIENCE: Final = 20.0
+"""The number of seconds for which a collector is started again and again."""
+
+
+class NotStarted(AssertionError):
+    """A collector ended before it took requests; its log says why."""
+
+
 class Running:
     """`sfumato serve` on a free port; its log goes to a file, if there is one.
 
@@ -61,9 +69,24 @@ class Running:
             line = self._process.stdout.readline()
             if not line:
                 self._wait()
-            assert line, "the collector did not start"
+                raise NotStarted(f"no collector starts on {store}")
             said += line
         self.url: str = json.loads(said)["url"]
+
+    @classmethod
+    def begun(cls, *given: Any, **named: Any) -> Self:
+        """Start it, for a while again and again as a service manager does.
+
+        A database may be recovering, and a worker without a parent may still have the file.
+        """
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return cls(*given, **named)
+            except NotStarted:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.5)
 
     def __enter__(self) -> Self:
         return self

@@ -72,11 +72,11 @@ class Site:
         return [int(each.url.rpartition(":")[2]) for each in self.running]
 
     def started(self, number: int) -> Running:
-        """Return a new process of a collector."""
-        shared = str(self.folder / f"collector-{number}")
-        program = (inside.__file__, "collector", shared, self._wrong)
-        log = self.folder / f"collector-{number}.log"
-        return Running(self.store, "--url", self._url, *self.options, log=log, program=program)
+        """Return a new process of a collector, which can have to wait for the store."""
+        shared = self.folder / f"collector-{number}"
+        program = (inside.__file__, "collector", str(shared), self._wrong)
+        words = (self.store, "--url", self._url, *self.options)
+        return Running.begun(*words, log=shared.with_suffix(".log"), program=program)
 
     def start(self) -> None:
         """Start all collectors."""
