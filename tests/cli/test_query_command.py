@@ -68,6 +68,14 @@ def test_json_is_what_the_collector_answers(url: str) -> None:
 def test_questions_that_make_no_sense_are_refused(url: str) -> None:
     assert "one of mean, range" in refused("query", url, "--ask", "sum")
     assert "above is missing" in refused("query", url, "--ask", "events", "--item", "home")
+    assert "above is 90; a share from 0 to 1" in refused(
+        *("query", url, "--ask", "events", "--item", "home", "--above", 90)
+    )
+    assert "from 1970-01-12T13:46:40Z up to 1970-01-12T13:47:40Z" in refused(
+        *("query", url, "--period", "2026-01-01")
+    )
+    never = run("query", url, "--ask", "events", "--item", "work", "--above", 0.9).stdout
+    assert "work: periods in which it is above 90.0%\n\nNone, beyond doubt." in never
     assert "item is missing" in refused("query", url, "--ask", "events", "--above", 0.2)
 
 

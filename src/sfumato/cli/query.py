@@ -96,6 +96,9 @@ def _told(task: Asked, asked: QueryOptions, answers: Answers) -> Parts:
 
 def _pictured(task: Asked, asked: QueryOptions, answers: Answers) -> Parts:
     """Yield the answers for people, with a small curve of each item where there is room."""
+    if asked.ask == "events" and not len(answers):
+        yield f"{answers.question}\n\nNone, beyond doubt.\n\n{answers.sentence()}"
+        return
     if asked.ask in ("curve", "events"):
         if "item" not in answers.beside:
             if asked.ask == "curve":

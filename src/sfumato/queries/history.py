@@ -244,6 +244,10 @@ class History:
         """
         check_number("rate", rate, above=0, below=0.5)
         check_number("above", above)
+        if self.quantity.kind == "share" and not 0 <= above <= 1:
+            raise ConfigurationError(
+                f"above is {above:g}; a share from 0 to 1, as in 0.3, is expected."
+            )
         labels = self.stream.labels
         if item is None and len(labels) > 1:
             raise ConfigurationError(f"item is missing; there are {shortened(labels)}.")

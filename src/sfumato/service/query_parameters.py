@@ -230,4 +230,14 @@ def _period(running: RunningTask, name: str, text: str) -> int:
             f"{name} is {text[:40]!r}; a period's number, or a date or time within it as in "
             "2026-11-18T09:30, is expected."
         ) from None
-    return running.period_at((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+    period = running.period_at((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
+    if running.closed and not 1 <= period <= running.closed:
+        begin, end = (
+            datetime.fromtimestamp(running.ends_at(index), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            for index in (0, running.closed)
+        )
+        raise ConfigurationError(
+            f"{name} is {text!r}; a moment from {begin} up to {end}, when the last closed period "
+            "ends, is expected."
+        )
+    return period
