@@ -138,8 +138,14 @@ class ChaffedWeave(Weave):
 
     def signals(self, thread: Thread) -> float:
         """Return the part of a thread's messages that are signals."""
-        dummies = self.dummies * float(even_chance(self.mechanism_of(thread))) / self._message.even
+        dummies = self.dummies * float(even_chance(self.mechanism_of(thread))) / self._even
         return 1 / (1 + dummies)
+
+    @cached_property
+    def _even(self) -> float:
+        """The chance that a signal is drawn evenly, whatever thread it is on."""
+        levels = cast("Levels", self.signal.message())
+        return sum(float(chance) * float(even_chance(each)) for chance, each in levels.parts)
 
     # ---- what is read --------------------------------------------------------------------------
 
