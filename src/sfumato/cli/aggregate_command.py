@@ -54,7 +54,7 @@ class AggregateOptions:
 
 
 def aggregate(asked: AggregateOptions) -> Result | None:
-    """Count reports, each row once by its number, whatever is there twice.
+    """Count reports from exports, each row once, also where files repeat it.
 
     All engines agree to the last bit. Memory does not grow with the number of reports. What counts
     may die and is replaced: what it was counting is counted again, and nothing twice.

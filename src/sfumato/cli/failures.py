@@ -40,6 +40,14 @@ _EXPECTED: Final = {
 class Commands(TyperGroup):
     """The group of all commands, which turns every expected error into one sentence."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options of all commands; what a shell is taught is set by no variable."""
+        params: list[Any] = super().get_params(ctx)
+        for param in params:
+            if param.name in ("install_completion", "show_completion"):
+                param.show_envvar = False
+        return params
+
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> NoReturn:
         """Run the command that the arguments name, and exit."""
         words = sys.argv[1:] if args is None else list(args)
