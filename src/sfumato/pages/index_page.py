@@ -34,7 +34,7 @@ STATES: Final = {
 LONGEST_SEARCH: Final = 100
 EMPTY: Final = (
     "<p>There is no public task yet. Publish one:</p><pre>sfumato task new my-task.toml\n"
-    "sfumato task publish my-task.toml --public</pre>"
+    "sfumato task publish my-task.toml</pre>"
 )
 
 
