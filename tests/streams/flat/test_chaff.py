@@ -16,7 +16,7 @@ from sfumato.core.stream import Message
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.randomness import Keyed, seeded
 from sfumato.streams.amplification import fewest_counted, fewest_sent, requirement
-from sfumato.streams.chaff import fewest_messages
+from sfumato.streams.chaff_in_tasks import fewest_messages
 from sfumato.streams.flat import Flat
 from sfumato.streams.flat.chaffed_moves import Trains
 from sfumato.streams.registry import stream_of

@@ -15,7 +15,7 @@ from typing import Self
 from sfumato.accounting.shuffle import Chaff, Requirement
 from sfumato.mechanisms.sparse.subset.chaffed_vectors import ChaffedVectors
 from sfumato.randomness import Coins, Source
-from sfumato.streams.chaff import for_messages
+from sfumato.streams.chaff_in_tasks import for_messages
 
 __all__ = ["Trains", "chaffed"]
 

@@ -31,7 +31,7 @@ from sfumato.randomness import Source
 from sfumato.streams import horizon
 from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_many_hits, refuse_wide
 from sfumato.streams.amplification import requirement, shuffled
-from sfumato.streams.chaff import WORTH, affordable, fewest_messages, refuse_chaff
+from sfumato.streams.chaff_in_tasks import WORTH, affordable, fewest_messages, refuse_chaff
 from sfumato.streams.flat.chaffed_moves import Trains, chaffed
 from sfumato.streams.flat.flat_design import FlatDesign
 from sfumato.streams.flat.flat_device import SPAN, FlatDevice

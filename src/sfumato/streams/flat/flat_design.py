@@ -23,7 +23,7 @@ from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.mechanisms.sparse.subset.chaffed_vectors import ChaffedVectors
 from sfumato.mechanisms.sparse.subset.signed_subset import ExSub
-from sfumato.streams.chaff import chaff_of
+from sfumato.streams.chaff_in_tasks import chaff_of
 from sfumato.streams.flat.flat_device import SPAN
 from sfumato.streams.weave.messages import Difference
 from sfumato.streams.weave.strands import Carrier, Sized, Strand, carrier, carriers

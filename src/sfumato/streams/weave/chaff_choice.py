@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sfumato.accounting.shuffle import Requirement, calibrated, screened_epsilon
 from sfumato.errors import ConfigurationError
-from sfumato.streams.chaff import WORTH, affordable, fewest_messages, for_messages
+from sfumato.streams.chaff_in_tasks import WORTH, affordable, fewest_messages, for_messages
 from sfumato.streams.snapshots import chosen
 from sfumato.streams.weave.chaffed_weave import ChaffedWeave
 from sfumato.streams.weave.mix import Workload, best_shares
@@ -68,8 +68,8 @@ def best(
 
     def error(dummies: Fraction) -> float:
         if dummies not in fitted:
-            made = _fitted(alone, rest, most, dummies, workload, keeps_mix=keeps_mix)
-            fitted[dummies] = _scored(made, workload)
+            stream = _fitted(alone, rest, most, dummies, workload, keeps_mix=keeps_mix)
+            fitted[dummies] = _scored(stream, workload)
         return fitted[dummies][0]
 
     step = Fraction(1)
@@ -116,10 +116,10 @@ def _fitted(
     try:
         stream = _screened(_chaffed(alone, spans, shares, dummies), required, most)
         for turn in range(0 if keeps_mix else TURNS):
-            found, _ = best_shares(stream.networks, workload, start=shares)
-            shares = found.tolist()
+            mix, _ = best_shares(stream.networks, workload, start=shares)
+            shares = mix.tolist()
             if turn == TURNS - 1:
-                safe = blended(stream, found, workload).tolist()
+                safe = blended(stream, mix, workload).tolist()
                 mixed = replace(stream.signal, sized=(), looks=()).trimmed(safe)
                 spans, shares = mixed.spans, list(mixed.shares)
             stream = _screened(_chaffed(alone, spans, shares, dummies), required, most)

@@ -25,7 +25,7 @@ from sfumato.core.stream import Ask, Form, Place
 from sfumato.core.tally import Tally
 from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
-from sfumato.streams.chaff import chaff_of
+from sfumato.streams.chaff_in_tasks import chaff_of
 from sfumato.streams.snapshots import Snapshot
 from sfumato.streams.weave.chaffed_device import ChaffedDevice
 from sfumato.streams.weave.chaffed_fleet import ChaffedFleet

@@ -21,7 +21,7 @@ from sfumato.errors import ConfigurationError
 from sfumato.randomness import Source
 from sfumato.streams import horizon
 from sfumato.streams.admission import MOST_ITEMS, refuse_heavy, refuse_wide
-from sfumato.streams.chaff import refuse_chaff
+from sfumato.streams.chaff_in_tasks import refuse_chaff
 from sfumato.streams.kinds import Attributes, Binary, Category, Items, Values, values_of
 from sfumato.streams.pilot import Pilot
 from sfumato.streams.weave import choosing, expected, task_choice, weave_admission
