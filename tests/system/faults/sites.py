@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ from tests.service.running import Running
 from tests.service.workers import pids
 from tests.store.own_postgres import OwnPostgres
 from tests.system.faults import inside
+from tests.system.faults.hindering import limited, stopped
 from tests.system.faults.inside import Controls, Disk
 from tests.system.faults.plan import EVERYWHERE, Fault
 
@@ -147,7 +147,7 @@ class Site:
                 self.running[k] = self.started(k)
 
     def _stop_and_go_on(self, fault: Fault) -> None:
-        with _stopped([self.running[self._which(fault)].pid]):
+        with stopped([self.running[self._which(fault)].pid]):
             time.sleep(fault.length)
 
     def _restart(self, fault: Fault) -> None:
@@ -168,7 +168,7 @@ class Site:
         if fault.which % 2:
             self._disturb(Disk.FULL, fault.length)
             return
-        with _limited(self.processes):
+        with limited(self.processes):
             time.sleep(fault.length)
 
     def _read_only_disk(self, fault: Fault) -> None:
@@ -228,7 +228,7 @@ class WorkersSite(Site):
         time.sleep(fault.length)
 
     def _stop_worker(self, fault: Fault) -> None:
-        with _stopped(self._worker(fault)):
+        with stopped(self._worker(fault)):
             time.sleep(2 * fault.length)
 
     def _kill(self, fault: Fault) -> None:
@@ -250,7 +250,7 @@ class WorkersSite(Site):
         self.controls[0].crash = 0
 
     def _stop_and_go_on(self, fault: Fault) -> None:
-        with _stopped(self.processes()):
+        with stopped(self.processes()):
             time.sleep(fault.length)
 
 
@@ -294,6 +294,11 @@ class DatabaseSite(Site):
             "stop the database and go on": self._stop_database,
         }
 
+    def started(self, number: int) -> Running:
+        """Return a new process of a collector, when the database is there."""
+        self._until_there()
+        return super().started(number)
+
     def _kill_database(self, fault: Fault) -> None:
         self._server.stop(signal.SIGQUIT)
         time.sleep(fault.length)
@@ -323,7 +328,7 @@ class DatabaseSite(Site):
                 database.execute("SELECT pg_terminate_backend(%s)", (pid,))
 
     def _stop_database(self, fault: Fault) -> None:
-        with _stopped(self.processes()):
+        with stopped(self.processes()):
             time.sleep(2 * fault.length)
 
     def processes(self) -> list[int]:
@@ -366,35 +371,3 @@ SITES: Final[dict[str, type[Site]]] = {
     "workers": WorkersSite,
     "database": DatabaseSite,
 }
-
-
-@contextmanager
-def _stopped(pids: Sequence[int]) -> Iterator[None]:
-    """Let processes stand still."""
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
-
-
-@contextmanager
-def _limited(processes: Callable[[], Sequence[int]]) -> Iterator[None]:
-    """Let no file that processes write to grow beyond two pages."""
-    for pid in processes():
-        _limit(pid, 8192)
-    try:
-        yield
-    finally:
-        for pid in processes():
-            _limit(pid, resource.RLIM_INFINITY)
-
-
-def _limit(pid: int, size: int) -> None:
-    with suppress(ProcessLookupError):
-        _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, hard))
