@@ -170,7 +170,7 @@ def test_workers_end_with_the_process_that_listens(tmp_path: Path) -> None:
     assert len(workers) == 2
     os.kill(workers[0], signal.SIGSTOP)  # the file is not free before the last one has ended
     running.kill()
-    with pytest.raises(AssertionError, match="did not start"):
+    with pytest.raises(AssertionError, match="no collector starts"):
         Running(store)
     os.kill(workers[0], signal.SIGCONT)
     until(lambda: not any(Path(f"/proc/{each}").exists() for each in workers), 20)
@@ -186,7 +186,7 @@ def test_a_worker_that_cannot_begin_is_one_sentence(
     with Running(store) as running:
         running.publish(TASK, start=int(time.time()), grace=WEEK, public=True)
     monkeypatch.setenv("SFUMATO_KEY_SECRET", "another-secret-of-this-test")
-    with pytest.raises(AssertionError, match="did not start"):
+    with pytest.raises(AssertionError, match="no collector starts"):
         Running(store, "--workers", "2", log=log)
     last = log.read_text().splitlines()[-1]
     assert "could not begin" in last
