@@ -99,8 +99,6 @@ NEAREST = Experiment(
 
 WEAK: Final = ((10, 2.0), (30, 1.0), (100, 0.5))
 MADE_UP: Final = ("flights", "constant", "white", "season", "drifting", "rare", "jumps")
-UNCHOSEN: Final = ("lns", "log")
-"""Streams by which the prior of pooled was not chosen."""
 SEED: Final = 401
 UNSEEN: Final = (5001, 7001, 8001, 9001)
 """Other seeds than that of the table, with which the constant is measured at w = 100."""
@@ -115,7 +113,7 @@ def _weak(setting: Setting) -> list[Cell]:
     cells: list[Cell] = [
         {"stream": name, "window": window, "epsilon": epsilon, "seed": SEED}
         for window, epsilon in WEAK
-        for name in (*_here(setting, *MADE_UP), *UNCHOSEN)
+        for name in _here(setting, *MADE_UP)
     ]
     return cells + [
         {"stream": "constant", "window": 100, "epsilon": 0.5, "seed": seed} for seed in UNSEEN
