@@ -99,6 +99,9 @@ class SparkFollower:
                         yield from self._kept_going(queries, task_id)
                 except DatabaseAway as error:
                     yield error
+                except SfumatoError:
+                    yield from self._acknowledged()
+                    raise
                 yield from self._acknowledged()
                 time.sleep(pause)
         finally:
