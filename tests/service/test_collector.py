@@ -263,3 +263,18 @@ def test_moves_are_collected_and_released_as_well(setting: Setting) -> None:
     subject = TaskSubject(running, CollectorMetrics(setting.collector))
     text = TaskPage(subject, Wanted(), setting.clock.now).html()
     assert "how much each item moves" in text
+
+
+def test_a_copy_is_not_acknowledged_if_what_came_beside_it_was_too_late(setting: Setting) -> None:
+    running = setting.running(sealed=False)
+    setting.end_of(1)
+    first, *_ = Fleet(running, 30).messages(["home"] * 30)
+    uploads = [setting.collector.admit(running, batch(running, [first])) for _ in range(2)]
+    twice = setting.collector.admit(running, batch(running, [first, first]))
+    screened = setting.collector.screen([*uploads, twice])
+    setting.store.end_round(running.task_id, 1, 0)  # as another process does
+    setting.collector.settle(screened)
+    told = [(each.receipt.accepted, each.receipt.repeated) for each in (*uploads, twice)]
+    assert told == [(0, 0)] * 3
+    assert [why for _, why in twice.receipt.refused] == ["stale"] * 2
+    assert not sum(running.participation().values())

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from sfumato.arrays import Ints
+from sfumato.arrays import Bools, Ints
 from sfumato.service.caps import Caps
 from sfumato.service.first_door import ScreenedBatch
 from sfumato.service.running_task import RunningTask
@@ -81,19 +81,35 @@ class SecondDoor:
         shares: dict[Bucket, list[Share]] = {}
         pending: dict[tuple[bytes, int], _Pending] = {}
         counts: Counts = []
+        again: list[tuple[ScreenedBatch, int, Ints]] = []
         for entry in entries:
             task_id = entry.running.task_id
             for period, number, rows in _by_round(entry):
                 others = pending.setdefault((task_id, period), _Pending())
                 new, words, repeated = self._told_apart(entry, period, rows, others)
-                counts.append((entry, new[:0], repeated))
+                known = self._known(entry, period, repeated)
+                counts.append((entry, new[:0], repeated[known]))
+                again.append((entry, period, repeated[~known]))
                 if len(new):
                     bucket = (task_id, entry.key_id, period, number)
                     shares.setdefault(bucket, []).append((entry, new, words))
+        closed: set[tuple[bytes, int]] = set()
         if shares:
-            counts += self._committed(shares)
+            counted, closed = self._committed(shares)
+            counts += counted
+        for entry, period, rows in again:
+            # A copy of what came beside it counts if that does.
+            if (entry.running.task_id, period) in closed:
+                _refuse_late(entry, rows, period)
+            else:
+                counts.append((entry, rows[:0], rows))
         for entry, new, repeated in counts:
             _acknowledge(entry, new, repeated)
+
+    def _known(self, entry: ScreenedBatch, period: int, rows: Ints) -> Bools:
+        """Return a mask of the reports that were counted before this commit."""
+        words = self._seen.words(entry.ids[rows].tobytes())
+        return self._seen.has(entry.running.task_id, period, words)
 
     def _told_apart(
         self, entry: ScreenedBatch, period: int, rows: Ints, others: _Pending
@@ -138,9 +154,15 @@ class SecondDoor:
         others.ids.add(words[new])
         return rows[new], words[new], rows[~new & ~many]
 
-    def _committed(self, shares: Mapping[Bucket, list[Share]]) -> Counts:
-        """Commit what is new; return what was counted, and refuse what came too late."""
+    def _committed(
+        self, shares: Mapping[Bucket, list[Share]]
+    ) -> tuple[Counts, set[tuple[bytes, int]]]:
+        """Commit what is new, and refuse what came too late; return what counts, and what closed.
+
+        That is the tasks and periods that another process has closed meanwhile.
+        """
         counts: Counts = []
+        closed: set[tuple[bytes, int]] = set()
         filled = [_filled(bucket, parts) for bucket, parts in shares.items()]
         open_ = self._store.commit(filled)
         for each, parts, counted in zip(filled, shares.values(), open_, strict=True):
@@ -150,8 +172,9 @@ class SecondDoor:
                     self._caps.add(entry, each.period, rows)
                     counts.append((entry, rows, rows[:0]))
                 else:  # another process has closed it
+                    closed.add((each.task_id, each.period))
                     _refuse_late(entry, rows, each.period)
-        return counts
+        return counts, closed
 
 
 def _by_round(entry: ScreenedBatch) -> Iterator[tuple[int, int, Ints]]:
