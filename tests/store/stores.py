@@ -10,9 +10,16 @@ import numpy as np
 from sfumato.core.tally import Place, Tally
 from sfumato.store import Filled, SeenIds, SQLiteStore
 
-__all__ = ["TASK", "count", "fill", "filled"]
+__all__ = ["TASK", "Reports", "count", "fill", "filled", "reports"]
 
 TASK = bytes(range(32))
+Reports = tuple[bytes, bytes]
+"""The ids of some reports, and their contents."""
+
+
+def reports(seed: int, n: int) -> Reports:
+    rng = np.random.default_rng(seed)
+    return rng.bytes(16 * n), rng.bytes(n)
 
 
 def count(period: int, contents: bytes) -> Mapping[Place, Tally]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from threading import Thread
@@ -12,38 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.store.own_postgres import OwnPostgres
-from tests.store.sharing import SharedDatabase, SharedFile, Sharing
-from tests.store.stores import TASK, count, filled
+from tests.store.sharing import SharedFile, Sharing
+from tests.store.stores import TASK, count, filled, reports
 
-from sfumato.core.tally import Place, Tally
 from sfumato.errors import MismatchError
-from sfumato.store import EngineProgress, Epoch, Filled, LogRow, Release, Store
-
-Reports = tuple[bytes, bytes]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[OwnPostgres]:
-    with OwnPostgres() as running:
-        yield running
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def sharing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sharing]:
-    shared: Sharing = (
-        SharedFile(tmp_path)
-        if request.param == "sqlite"
-        else SharedDatabase(request.getfixturevalue("server"))
-    )
-    shared.store.add_task(TASK, b"{}", {1: b"k" * 32}, public=False)
-    yield shared
-    shared.close()
-
-
-def _reports(seed: int, n: int) -> Reports:
-    rng = np.random.default_rng(seed)
-    return rng.bytes(16 * n), rng.bytes(n)
+from sfumato.store import Filled, LogRow, Release, Store
 
 
 def _same(store: Store) -> bool:
@@ -61,10 +34,10 @@ def _closed(store: Store, period: int) -> int:
 
 def test_what_two_writers_counted_counts_once_when_it_settles(sharing: Sharing) -> None:
     first, second = sharing.store, sharing.another()
-    ids, contents = _reports(1, 300)
+    ids, contents = reports(1, 300)
     assert first.commit([filled(1, ids, contents)]) == [True]
     assert second.commit([filled(1, ids[:1600], contents[:100])]) == [True]
-    assert second.commit([filled(1, *_reports(2, 50), key_id=2)]) == [True]
+    assert second.commit([filled(1, *reports(2, 50), key_id=2)]) == [True]
     assert first.commit([filled(1, ids[1600:2400], contents[100:150], key_id=2)]) == [True]
     assert first.participation(TASK) == second.participation(TASK) == {1: 500}
     assert _same(first)
@@ -73,7 +46,7 @@ def test_what_two_writers_counted_counts_once_when_it_settles(sharing: Sharing) 
     assert first.settle(TASK, 1, count) == 0
     assert first.participation(TASK) == {1: 350}
     kept = [i for blob in first.ids(TASK, 1) for i in _split(blob)]
-    assert Counter(kept) == Counter(dict.fromkeys(_split(ids) + _split(_reports(2, 50)[0]), 1))
+    assert Counter(kept) == Counter(dict.fromkeys(_split(ids) + _split(reports(2, 50)[0]), 1))
     assert _same(first)
 
 
@@ -83,7 +56,7 @@ def _split(ids: bytes) -> list[bytes]:
 
 def test_the_first_copy_is_the_one_that_stays(sharing: Sharing) -> None:
     one, other = sharing.store, sharing.another()
-    ids, _ = _reports(3, 4)
+    ids, _ = reports(3, 4)
     one.commit([filled(1, ids, b"\0\0\0\0")])
     other.commit([filled(1, ids, b"\1\1\1\1")])
     assert _closed(other, 1) == 4
@@ -95,7 +68,7 @@ def test_copies_that_were_dropped_are_gone_from_the_file(tmp_path: Path) -> None
     store, other = sharing.store, sharing.another()
     store.add_task(TASK, b"{}", {}, public=False)
     store.end_task(TASK, 5)  # it erases, and what follows must erase as well
-    ids, contents = _reports(9, 5000)
+    ids, contents = reports(9, 5000)
     store.commit([filled(1, ids, contents)])
     other.commit([filled(1, ids, contents)])
     assert _closed(store, 1) == 5000
@@ -106,7 +79,7 @@ def test_copies_that_were_dropped_are_gone_from_the_file(tmp_path: Path) -> None
 
 def test_nothing_counts_after_a_round_was_sealed_by_anybody(sharing: Sharing) -> None:
     first, second = sharing.store, sharing.another()
-    ids, contents = _reports(4, 10)
+    ids, contents = reports(4, 10)
     late = Filled(TASK, 1, 2, 10, ids, contents, count(2, contents), round=0)
     next_round = Filled(TASK, 1, 2, 10, ids, contents, count(2, contents), round=1)
     first.end_round(TASK, 2, 0)
@@ -122,7 +95,7 @@ def test_nothing_counts_after_a_round_was_sealed_by_anybody(sharing: Sharing) ->
 
 def test_closing_twice_changes_nothing(sharing: Sharing) -> None:
     first, second = sharing.store, sharing.another()
-    first.commit([filled(1, *_reports(5, 200))])
+    first.commit([filled(1, *reports(5, 200))])
     first.end_round(TASK, 1, 0)
     for store in (first, second):
         assert store.settle(TASK, 1, count) == 0
@@ -142,7 +115,7 @@ def test_what_is_sent_once_stays_known_and_nothing_else(sharing: Sharing) -> Non
     ids: list[bytes] = []
     for period in (1, 2, 3):
         for seed in (1, 2):
-            ids += [_reports(10 * period + seed, 6)[0]]
+            ids += [reports(10 * period + seed, 6)[0]]
             store.commit([filled(period, ids[-1], b"ababbb")])
         store.end_round(TASK, period, 0)
         store.settle(TASK, period, count)
@@ -160,7 +133,7 @@ def test_what_is_sent_once_stays_known_and_nothing_else(sharing: Sharing) -> Non
 
 def test_a_closed_period_that_was_not_packed_says_so(sharing: Sharing) -> None:
     store = sharing.store
-    store.commit([filled(1, *_reports(6, 20))])
+    store.commit([filled(1, *reports(6, 20))])
     store.end_round(TASK, 1, 0)
     store.close_period(TASK, Release(1, 20, np.zeros(1), np.zeros(1)))
     assert store.unpacked(TASK) == [1]
@@ -173,7 +146,7 @@ def test_the_log_only_grows_and_holds_each_report_once(sharing: Sharing) -> None
     sent: dict[int, bytes] = {}
     seen: list[LogRow] = []
     for period in range(1, 5):
-        ids, contents = _reports(10 + period, 100 * period)
+        ids, contents = reports(10 + period, 100 * period)
         store.commit([filled(period, ids, contents)])
         other.commit([filled(period, ids[:160], contents[:10], key_id=2)])
         sent[period] = contents
@@ -192,7 +165,7 @@ def test_the_log_does_not_tell_in_which_order_reports_came(sharing: Sharing) -> 
     store = sharing.store
     n = 256
     for number in range(n):  # the content says when it came
-        store.commit([filled(1, *(_reports(100 + number, 1)[0], bytes([number])))])
+        store.commit([filled(1, *(reports(100 + number, 1)[0], bytes([number])))])
     _closed(store, 1)
     (row,) = store.log(TASK)
     order = np.frombuffer(row.contents, np.uint8).astype(float)
@@ -203,8 +176,8 @@ def test_the_log_does_not_tell_in_which_order_reports_came(sharing: Sharing) -> 
 
 def test_late_reports_of_the_last_period_are_known(sharing: Sharing) -> None:
     store = sharing.store
-    ids, contents = _reports(7, 9000)
-    strangers = _reports(8, 500)[0]
+    ids, contents = reports(7, 9000)
+    strangers = reports(8, 500)[0]
     store.commit([filled(1, ids, contents)])
     store.end_round(TASK, 1, 0)
     for packed in (False, True):
@@ -223,7 +196,7 @@ def test_late_reports_of_the_last_period_are_known(sharing: Sharing) -> None:
 
 def test_nothing_is_written_of_a_task_that_was_deleted(sharing: Sharing) -> None:
     store, other = sharing.store, sharing.another()
-    store.commit([filled(1, *_reports(30, 10))])
+    store.commit([filled(1, *reports(30, 10))])
     store.end_round(TASK, 1, 0)
     other.delete_task(TASK)
     late: list[Callable[[], object]] = [
@@ -238,7 +211,7 @@ def test_nothing_is_written_of_a_task_that_was_deleted(sharing: Sharing) -> None
             write()
     assert store.settle(TASK, 1, count) == 0
     store.pack(TASK, 1)
-    assert store.commit([filled(2, *_reports(31, 10))]) == [False]
+    assert store.commit([filled(2, *reports(31, 10))]) == [False]
     assert store.add_task(TASK, b"{}", {}, public=True)
     assert not [*store.releases(TASK), *store.log(TASK), *store.unpacked(TASK)]
     assert not store.participation(TASK)
@@ -258,7 +231,7 @@ def test_what_is_being_counted_when_a_task_is_deleted_is_deleted_as_well(
         time.sleep(0.3)
 
     monkeypatch.setattr(store, "_append", slowly)
-    assert store.commit([filled(1, *_reports(32, 10))]) == [True]
+    assert store.commit([filled(1, *reports(32, 10))]) == [True]
     deleting.join()
     assert not [*store.ids(TASK, 1), *store.tallies(TASK), *store.tasks()]
 
@@ -267,7 +240,7 @@ def test_a_writer_whose_commit_failed_is_followed_by_a_new_one(
     sharing: Sharing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = sharing.store
-    store.commit([filled(1, *_reports(20, 10))])
+    store.commit([filled(1, *reports(20, 10))])
     with monkeypatch.context() as broken:
 
         def fail(*_: object) -> None:
@@ -275,8 +248,8 @@ def test_a_writer_whose_commit_failed_is_followed_by_a_new_one(
 
         broken.setattr(store, "_append", fail)
         with pytest.raises(OSError, match="disk"):
-            store.commit([filled(1, *_reports(21, 10))])
-    store.commit([filled(1, *_reports(22, 10))])
+            store.commit([filled(1, *reports(21, 10))])
+    store.commit([filled(1, *reports(22, 10))])
     assert store.participation(TASK) == {1: 20}
     assert _same(store)
     assert _closed(store, 1) == 0
@@ -295,7 +268,7 @@ def test_changes_of_a_task_are_seen_by_others(sharing: Sharing) -> None:
         change()
         seen.append(second.versions()[TASK])
     assert all(before < after for before, after in pairwise(seen))
-    first.commit([filled(2, *_reports(9, 5))])
+    first.commit([filled(2, *reports(9, 5))])
     assert second.versions()[TASK] == seen[-1]
     assert not first.replace_key(TASK, 2, b"m" * 32, b"{3}", until=3)
     assert second.tasks()[0].published == b"{2}"
@@ -308,111 +281,3 @@ def test_one_process_closes_at_a_time(sharing: Sharing) -> None:
         assert (ours, theirs) == (True, False)
     with second.closing() as ours:
         assert ours
-
-
-# ---- counting by an engine -----------------------------------------------------------------------
-
-
-def _kept(store: Store, period: int, reports: Reports) -> None:
-    """Let a period wait in the log, with ids, as if an engine were to count it."""
-    ids, contents = reports
-    store.commit([Filled(TASK, 1, period, len(contents), ids, contents, {})])
-    store.end_round(TASK, period, 0)
-    store.settle(TASK, period, lambda *_: {})
-    store.pack(TASK, period, with_ids=True)
-
-
-def _counted(rows: list[LogRow]) -> Epoch:
-    """Count rows whose contents come after their ids, but for contents of 7."""
-    tallies: dict[Place, Tally] = {}
-    refused: Counter[int] = Counter()
-    for row in rows:
-        contents = np.frombuffer(row.contents, np.uint8).reshape(row.n, 17)[:, 16]
-        refused[row.period] += int((contents == 7).sum())
-        for place, tally in count(row.period, contents[contents != 7].tobytes()).items():
-            tallies[place] = tallies[place] + tally if place in tallies else tally
-    return Epoch(rows[0].sequence, rows[-1].sequence, tallies, refused)
-
-
-def test_reports_wait_in_the_log_with_their_ids_each_once(sharing: Sharing) -> None:
-    store, other = sharing.store, sharing.another()
-    ids, contents = _reports(40, 500)
-    other.commit([Filled(TASK, 1, 1, 100, ids[:1600], contents[:100], {})])
-    _kept(store, 1, (ids, contents))
-    rows = list(other.log(TASK))
-    packed = np.concatenate([np.frombuffer(row.contents, "V17") for row in rows])
-    sent = [ids[16 * i : 16 * i + 16] + contents[i : i + 1] for i in range(500)]
-    assert Counter(packed.tolist()) == Counter(dict.fromkeys(sent, 1))
-    assert packed.tolist() != sorted(packed.tolist())
-    assert packed.tolist() != sent
-    assert (store.packed(TASK), other.packed(TASK)) == (1, 1)
-    assert store.participation(TASK) == {}
-    assert other.uncounted(TASK) == {1: 500}
-    assert not store.is_counted(TASK, 1)
-
-
-def test_an_epoch_counts_once_however_often_it_comes(sharing: Sharing) -> None:
-    store, engine = sharing.store, sharing.another()
-    for period in (1, 2, 3):
-        _kept(store, period, _reports(50 + period, 300 * (period != 2)))
-    rows = list(engine.log(TASK))
-    first, second = _counted(rows[:1]), _counted(rows[1:])
-    with pytest.raises(MismatchError, match=r"rows 2 to 2 .* begins with row 1 is expected"):
-        engine.acknowledge(TASK, second)
-    seen = store.versions()[TASK]
-    assert engine.acknowledge(TASK, first)
-    assert store.versions()[TASK] > seen
-    assert [store.is_counted(TASK, period) for period in (1, 2, 3)] == [True, True, False]
-    assert not engine.acknowledge(TASK, first)
-    assert not store.acknowledge(TASK, first)
-    with pytest.raises(MismatchError, match="rows 1 to 2"):  # it would count row 1 twice
-        store.acknowledge(TASK, _counted(rows))
-    assert store.acknowledge(TASK, second)
-    assert not engine.acknowledge(TASK, second)
-    whole = b"".join(_reports(50 + period, 300)[1] for period in (1, 3))
-    refused = whole.count(7)
-    assert (
-        store.progress(TASK) == engine.progress(TASK) == EngineProgress(2, 600 - refused, refused)
-    )
-    for period in (1, 3):
-        contents = _reports(50 + period, 300)[1].replace(b"\7", b"")
-        assert dict(store.tallies(TASK, period)) == count(period, contents)
-    assert [store.is_counted(TASK, period) for period in (1, 2, 3)] == [True] * 3
-
-
-def test_an_epoch_that_does_not_account_for_its_rows_changes_nothing(sharing: Sharing) -> None:
-    store = sharing.store
-    for period in (1, 2):
-        _kept(store, period, _reports(60 + period, 100))
-    whole = _counted(list(store.log(TASK)))
-    place = Place(1, 1)
-    fewer = Tally(whole.tallies[place].n - 1, whole.tallies[place].sums)
-    moved = {Place(1, 3): whole.tallies[place], Place(1, 2): whole.tallies[Place(1, 2)]}
-    for wrong in (
-        Epoch(1, 2, {**whole.tallies, place: fewer}, whole.refused),
-        Epoch(1, 2, moved, whole.refused),
-        Epoch(1, 3, whole.tallies, whole.refused),
-        Epoch(1, 0, {}, {}),
-    ):
-        with pytest.raises(MismatchError):
-            store.acknowledge(TASK, wrong)
-    assert store.progress(TASK) == EngineProgress()
-    assert not store.tallies(TASK)
-    assert store.acknowledge(TASK, whole)
-
-
-def test_counted_reports_are_erased_and_their_numbers_do_not_come_again(sharing: Sharing) -> None:
-    store = sharing.store
-    for period in (1, 2):
-        _kept(store, period, _reports(70 + period, 50))
-    store.acknowledge(TASK, _counted(list(store.log(TASK))[:1]))
-    store.close_period(TASK, Release(1, 50, np.zeros(1), np.zeros(1)))
-    store.erase_contents(TASK, 1)
-    (row,) = store.log(TASK)
-    assert (row.sequence, row.n, store.uncounted(TASK)) == (2, 50, {2: 50})
-    assert [store.is_counted(TASK, period) for period in (1, 2)] == [True, False]
-    assert store.acknowledge(TASK, _counted([row]))
-    store.erase_contents(TASK, 2)
-    _kept(store, 3, _reports(73, 50))
-    assert [row.sequence for row in store.log(TASK)] == [3]
-    assert store.progress(TASK).sequence == 2

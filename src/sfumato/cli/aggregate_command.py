@@ -19,7 +19,7 @@ from sfumato.errors import InputError
 
 if TYPE_CHECKING:
     from sfumato.engines import CountedReports, Engine, Lake
-    from sfumato.engines.log_following import Follower
+    from sfumato.engines.log_following import EpochFollower
 
 __all__ = ["aggregate"]
 
@@ -164,7 +164,7 @@ def _store_counted(asked: AggregateOptions) -> Result | None:
     return None
 
 
-def _follower(asked: AggregateOptions) -> AbstractContextManager[Follower]:
+def _follower(asked: AggregateOptions) -> AbstractContextManager[EpochFollower]:
     secret = asked.key_secret_file
     if asked.engine == "local":
         return store_counting.local_follower(asked.source, secret, asked.jobs)

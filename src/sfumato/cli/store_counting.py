@@ -17,7 +17,7 @@ from sfumato.cli.command import Result, show
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
-    from sfumato.engines.log_following import AcknowledgedEpoch, Follower
+    from sfumato.engines.log_following import AcknowledgedEpoch, EpochFollower
 
 __all__ = ["caught_up", "follow", "is_store", "local_follower", "spark_follower"]
 
@@ -38,7 +38,7 @@ def is_store(source: str) -> bool:
 
 
 @contextmanager
-def local_follower(source: str, key_secret: Path | None, jobs: int) -> Iterator[Follower]:
+def local_follower(source: str, key_secret: Path | None, jobs: int) -> Iterator[EpochFollower]:
     """Give what counts a store with processes of this machine, beside its collector."""
     from sfumato.engines.log_following import LogFollower
     from sfumato.store.key_wrapping import KeyWrapping
@@ -52,7 +52,7 @@ def local_follower(source: str, key_secret: Path | None, jobs: int) -> Iterator[
 @contextmanager
 def spark_follower(
     source: str, key_secret: Path | None, master: str, checkpoint: Path | None
-) -> Iterator[Follower]:
+) -> Iterator[EpochFollower]:
     """Give what counts a database with Spark."""
     from sfumato.engines.spark_following import SparkFollower
     from sfumato.engines.spark_session import SECRETIVE, session_at
@@ -74,28 +74,28 @@ def spark_follower(
         yield SparkFollower(session, store, source, checkpoint, wrapping)
 
 
-def caught_up(follower: Follower, task: str | None) -> Result:
+def caught_up(follower: EpochFollower, task: str | None) -> Result:
     """Count what waits, and return what was acknowledged."""
     task_id = _task_id(task)
     with console.waiting("Counting"):
         return _result(list(follower.catch_up(task_id)))
 
 
-def follow(follower: Follower, task: str | None, *, as_json: bool) -> None:
+def follow(follower: EpochFollower, task: str | None, *, as_json: bool) -> None:
     """Count what waits and what comes, until somebody ends it; print each epoch."""
     from sfumato.engines.log_following import AcknowledgedEpoch
 
-    said = ""
+    refusal = ""
     for each in follower.follow(_task_id(task)):
         if isinstance(each, AcknowledgedEpoch):
-            said = ""
+            refusal = ""
             show(_result([each]), as_json=as_json)
-        elif said != str(each):
-            said = str(each)
+        elif refusal != str(each):
+            refusal = str(each)
             if as_json:
-                typer.echo(json.dumps({"error": said}, ensure_ascii=False), err=True)
+                typer.echo(json.dumps({"error": refusal}, ensure_ascii=False), err=True)
             else:
-                console.say(f"sfumato: {said}", to=console.err())
+                console.say(f"sfumato: {refusal}", to=console.err())
 
 
 def _task_id(task: str | None) -> bytes | None:

@@ -24,7 +24,7 @@ from sfumato.store.key_wrapping import KeyWrapping
 from sfumato.store.store_addresses import DatabaseAway
 from sfumato.wire.published import Published
 
-__all__ = ["PAUSE", "AcknowledgedEpoch", "Follower", "LogFollower", "followed"]
+__all__ = ["PAUSE", "AcknowledgedEpoch", "EpochFollower", "LogFollower", "followed"]
 
 _Counting = Callable[[Iterable[LogRow]], Iterator[CountedRows]]
 
@@ -88,7 +88,7 @@ def followed(store: Store, task_id: bytes | None = None) -> list[StoredTask]:
     return [tasks[task_id]]
 
 
-class Follower(Protocol):
+class EpochFollower(Protocol):
     """Whatever counts what waits in the logs of a store, and acknowledges it in epochs."""
 
     def catch_up(self, task_id: bytes | None = None) -> Iterator[AcknowledgedEpoch]:

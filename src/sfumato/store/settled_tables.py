@@ -53,7 +53,7 @@ class SettledTables(ReportTables):
         rows = self._read("batches", "batch, key_id, n", rest, task_id, period)
         ids = partial(self._rows_of, task_id, period, "ids")
         words = sorted_words(ids, sum(n for _, _, n in rows))
-        said = None if once is None else self._said_once([batch for batch, _, _ in rows], once)
+        once_ids = None if once is None else self._said_once([batch for batch, _, _ in rows], once)
         kept = rows if keeps else []
         prepared: Iterable[tuple[int, int, bytes]] = self._permuted(kept, with_ids=with_ids)
         query = "SELECT CAST(coalesce(sum(length(contents)), 0) AS BIGINT), 0 FROM batches"
@@ -75,8 +75,8 @@ class SettledTables(ReportTables):
             db.run("DELETE FROM counted WHERE task_id = ? AND period < ?", (task_id, period))
             for part in words:
                 self._remember(db, task_id, period, part)
-            if said is not None:
-                self._remember(db, task_id, period + ONCE, said)
+            if once_ids is not None:
+                self._remember(db, task_id, period + ONCE, once_ids)
             db.run(f"DELETE FROM batches {_OF_A_PERIOD}", (task_id, period))  # noqa: S608
             self._join_writers(db, task_id, period)
             db.run(f"UPDATE periods SET packed = 1 {_OF_A_PERIOD}", (task_id, period))  # noqa: S608
@@ -90,11 +90,11 @@ class SettledTables(ReportTables):
 
     def _said_once(self, batches: Sequence[int], once: Once) -> Words:
         """Return the words of ids of what devices send once."""
-        found = [leading(b"")]
+        words = [leading(b"")]
         for batch in batches:
             ((ids, contents),) = self._read("batches", "ids, contents", "WHERE batch = ?", batch)
-            found.append(leading(ids)[once(contents)])
-        return np.concatenate(found)
+            words.append(leading(ids)[once(contents)])
+        return np.concatenate(words)
 
     def erase_contents(self, task_id: bytes, until: int) -> None:
         """Erase the contents of the packed periods up to one, also from the files."""
