@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.service.asking import asking
 from tests.service.fleets import LISTENING, Fleet
 
 from sfumato.service import Collector, RunningTask
-from sfumato.store import SQLiteStore
+from sfumato.store import SQLiteStore, Store
+from sfumato.store.store_addresses import DatabaseAway
+from sfumato.wire.task import Task
 
 START, GRACE = 1_000_000, 5
 VALUES = ["home"] * 30 + ["work"] * 20 + ["road"] * 10
@@ -19,13 +23,13 @@ VALUES = ["home"] * 30 + ["work"] * 20 + ["road"] * 10
 class Pair:
     """Two collectors with one store and one clock."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, text: Task = LISTENING) -> None:
         self.now = START + 0.5
         self.stores = [SQLiteStore(folder / "collector.db", claimed=True) for _ in range(2)]
         self.one, self.other = (
             Collector(store, "http://here", lambda: self.now) for store in self.stores
         )
-        self.running = self.one.publish(LISTENING, START, grace=GRACE)
+        self.running = self.one.publish(text, START, grace=GRACE)
 
     @property
     def same(self) -> RunningTask:
@@ -119,3 +123,63 @@ def test_a_task_that_cannot_close_stops_no_other(
         assert pair.running.name in written
         assert "a task with a fault" in written
     assert [running for running, _ in pair.one.close_due()] == [pair.running]
+
+
+class Broken:
+    """A store that fails from one of its calls on, until it has failed some times."""
+
+    def __init__(self, store: Store, after: int, times: int) -> None:
+        self._store, self._left, self._times = store, after, times
+
+    @property
+    def has_failed(self) -> bool:
+        return self._times == 0
+
+    def __getattr__(self, name: str) -> Any:
+        there = getattr(self._store, name)
+        if not callable(there) or self.has_failed:
+            return there
+
+        def called(*given: Any, **named: Any) -> Any:
+            if self._left:
+                self._left -= 1
+                return there(*given, **named)
+            self._times -= 1
+            raise DatabaseAway("the database has broken off.")
+
+        return called
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize("text", [LISTENING, asking()], ids=["listening", "asking"])
+def test_a_store_that_is_away_at_any_moment_of_a_close_loses_no_period(
+    tmp_path: Path, text: Task, times: int
+) -> None:
+    after = 0
+    while True:
+        (tmp_path / str(after)).mkdir()
+        pair = Pair(tmp_path / str(after), text)
+        for period in (1, 2):
+            pair.end_of(period, GRACE)
+            pair.one.close_due()
+        driver = pair.running.driver
+        broken: Any = Broken(pair.stores[0], after, times)
+        driver._store = broken  # noqa: SLF001
+        pair.end_of(3, GRACE)
+        for _ in range(40):
+            pair.one._closer._failures.clear()  # noqa: SLF001 -- it is tried again at once
+            with suppress(DatabaseAway):
+                pair.one.close_due()
+            assert driver.period >= 3, "devices would be asked about periods that have closed"
+        kept = pair.stores[1].releases(pair.running.task_id)
+        assert [release.period for release in kept] == [1, 2, 3]
+        assert [release.period for release in pair.running.releases] == [1, 2, 3]
+        assert (driver.period, len(driver.ends)) == (4, 3)
+        pair.other.close_due()
+        assert pair.same.closed == 3
+        for store in pair.stores:
+            store.close()
+        if not broken.has_failed:  # all calls of a close have failed once
+            break
+        after += 1
+    assert after > 5

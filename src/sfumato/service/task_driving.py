@@ -76,18 +76,39 @@ class Driver:
         """The number of devices that have said by each closed period that they take part."""
         self.suspicions: list[tuple[Suspicion, ...]] = []
         """What honest devices would not have sent of each closed period."""
-        self.restore(closed)
+        self._owed: int | None = None
+        """The closed periods after which a new curator has to go on first; None if none has to."""
+        self._restore(closed)
 
-    def restore(self, closed: int) -> None:
-        """Lead a new curator to the round that is open after ``closed`` closed periods."""
-        self._curator: Curator = self._stream.curator()
-        self.ends, self.suspicions, self.enrolled = [], [], []
-        self._honesty = Honesty(self._stream, self._periods)
-        self._begin(1)
-        self.follow(closed)
+    def _restore(self, closed: int) -> None:
+        """Lead a new curator to the round that is open after ``closed`` closed periods.
+
+        Tallies are read for that. If they cannot be, all stays as it is, and the next step begins
+        with it.
+        """
+        self._owed = closed
+        before = dict(vars(self))
+        try:
+            self._curator: Curator = self._stream.curator()
+            self.ends, self.suspicions, self.enrolled = [], [], []
+            self._honesty = Honesty(self._stream, self._periods)
+            self._begin(1)
+            self._lead(closed)
+        except BaseException:
+            vars(self).update(before)
+            raise
+        self._owed = None
+
+    def _restore_if_owed(self) -> None:
+        if self._owed is not None:
+            self._restore(self._owed)
 
     def follow(self, closed: int) -> None:
         """Lead the curator on to the round that is open after ``closed`` closed periods."""
+        self._restore_if_owed()
+        self._lead(closed)
+
+    def _lead(self, closed: int) -> None:
         while self.period <= closed:
             while (estimate := self._advanced()) is None:
                 pass
@@ -154,7 +175,8 @@ class Driver:
         """Close the open round; return what the period releases if it was the last one.
 
         No further report of the round counts, and each counts once before its tally is looked at.
-        If anything fails, the round stays open as before, but takes no reports.
+        If anything fails, the round stays open as before, but takes no reports, and the next call
+        begins with it again.
 
         Parameters
         ----------
@@ -164,6 +186,7 @@ class Driver:
             Whether contents are kept once their period has closed.
 
         """
+        self._restore_if_owed()
         period, number = self.period, self.round
         try:
             self._store.end_round(self._task_id, period, number)
@@ -175,20 +198,21 @@ class Driver:
             self.pack(period, keeps=keeps)
             release = self._closed(period, estimate)
         except BaseException:
-            self.restore(period - 1)
+            self._restore(period - 1)
             raise
         self._begin(period + 1)
         return release
 
     def release_counted(self) -> Release:
         """Return what the open period releases, all of whose reports an engine has counted."""
+        self._restore_if_owed()
         period = self.period
         try:
             estimate = self._advanced()
             assert estimate is not None  # noqa: S101 -- no engine counts answers to questions
             release = self._closed(period, estimate)
         except BaseException:
-            self.restore(period - 1)
+            self._restore(period - 1)
             raise
         self._begin(period + 1)
         return release
