@@ -99,8 +99,10 @@ def test_its_page_is_up(story: Any) -> None:
 
 @pytest.mark.processes
 def test_it_is_told_to_people_and_ends_when_it_should() -> None:
+    before = dict(os.environ)
     told = run("demo", "--devices", "100", "--periods", "4", "--exit")
     assert told.exit_code == 0
+    assert dict(os.environ) == before  # its tokens are gone
     assert "The page:  http://127.0.0.1:" in told.stdout
     assert "Period 4: " in told.stdout
     assert "Of the 68 intervals of all periods" in told.stdout

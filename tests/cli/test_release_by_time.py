@@ -270,7 +270,7 @@ def test_a_stream_by_time_has_a_page_with_its_calendar(trips: Path, tmp_path: Pa
     asked = client.get("/?first=25&last=71").text
     assert "Between 28 Mar 00:00 and 30 Mar 00:00 (Europe/Berlin) (periods 25 to 71)" in asked
     days = answer("range", out, "2026-03-28", "2026-03-29")["sum"]
-    assert f"({days['low']:.0f} to {days['high']:.0f})" in asked
+    assert f"({days['low']:,.0f} to {days['high']:,.0f})" in asked
     table = client.get("/shown.csv?first=25&last=71").text
     rows = [line for line in table.splitlines() if not line.startswith("#")]
     assert len(rows) == 1 + 47

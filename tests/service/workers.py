@@ -6,6 +6,7 @@ import http.client
 import json
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -79,12 +80,13 @@ class Lines:
         return self._open[-1]
 
     def to_each(self, workers: int = 2) -> list[Line]:
-        """Return a connection to each worker."""
+        """Return a connection to each worker; those to one that was killed meanwhile are reset."""
         found: dict[str, Line] = {}
         patience = time.monotonic() + 30
         while len(found) < workers:
-            line = self.another()
-            found.setdefault(line.worker, line)
+            with suppress(ConnectionError):
+                line = self.another()
+                found.setdefault(line.worker, line)
             assert time.monotonic() < patience, f"there are no {workers} workers"
         return list(found.values())
 

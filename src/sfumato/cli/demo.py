@@ -10,6 +10,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -85,10 +86,8 @@ def demo(asked: DemoOptions) -> None:
     """
     performance = Show(asked)
     folder = Path(tempfile.mkdtemp(prefix="sfumato-demo-"))
-    for variable in (OPERATOR, SHUFFLER):  # for the processes, and to publish the task
-        os.environ[variable] = secrets.token_urlsafe(32)
     try:
-        with commands() as running:
+        with _tokens(), commands() as running:
             performance.start(folder, running)
             performance.follow(running)
             show(performance.result(), as_json=asked.as_json)
@@ -96,6 +95,19 @@ def demo(asked: DemoOptions) -> None:
                 _stay(performance.view, silent=asked.as_json)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _tokens() -> Iterator[None]:
+    """Give tokens to the processes, and to whoever publishes the task, for as long as they run."""
+    before = {name: os.environ[name] for name in (OPERATOR, SHUFFLER) if name in os.environ}
+    os.environ.update({name: secrets.token_urlsafe(32) for name in (OPERATOR, SHUFFLER)})
+    try:
+        yield
+    finally:
+        for name in (OPERATOR, SHUFFLER):
+            del os.environ[name]
+        os.environ.update(before)
 
 
 def _stay(page: str, *, silent: bool) -> None:
