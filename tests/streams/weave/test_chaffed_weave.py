@@ -18,11 +18,13 @@ from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.randomness import Keyed, seeded
 from sfumato.streams.amplification import fewest_sent, requirement
 from sfumato.streams.kinds import Attributes, Binary, Category
+from sfumato.streams.pilot import Sample
 from sfumato.streams.registry import stream_of
 from sfumato.streams.weave import Weave
 from sfumato.streams.weave.chaffed_weave import ChaffedWeave
 from sfumato.streams.weave.curve import online
 from sfumato.streams.weave.dummies import STUB, Dummy, even_chance
+from sfumato.streams.weave.expected import expected
 from sfumato.streams.weave.strands import Sized
 from sfumato.streams.weave.threads import Thread
 
@@ -187,6 +189,31 @@ def test_answers_are_right_and_covered(values: Any, codes: tuple[int, int]) -> N
     assert np.abs(np.mean(scores, axis=0)).max() * 30**0.5 < 5
     size = np.size(scores)
     assert np.mean(np.square(scores)) == pytest.approx(1.0, abs=5 * (2 / size) ** 0.5 + 0.12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("values", "codes", "epsilon"),
+    [(Binary(), (0, 2), 3.0), (Category(3), (0, 3), 2.0), (Category(4, optional=True), (-1, 4), 1)],
+)
+def test_errors_are_within_two_hundredths_of_the_formula(
+    values: Any, codes: tuple[int, int], epsilon: float
+) -> None:
+    stream = replace(_made(values, 8, 4, epsilon, 1.5), weights="planned")
+    n, runs = 2_000, 5_000
+    held = np.repeat(np.random.default_rng(3).integers(*codes, (n, 2)), 4, axis=1)
+    truth = stream.values.totals(held) / n
+    entries = np.arange(values.width) + isinstance(values, Binary)
+    sample = Sample((held[:, :, None] == entries).astype(np.int8))
+    right = expected(stream, n, sample)["online"].variance
+    alone = expected(stream.signal, n, sample)["online"].variance
+    squares = []
+    for seed in range(10, 10 + runs):
+        each = _tallied(stream, held, seed)
+        curve = online(stream, Tallies({k: v for t in each for k, v in t.items()}))
+        squares.append(float(((curve.values - truth) ** 2).mean()))
+    assert np.mean(squares) == pytest.approx(right, rel=0.02)
+    assert np.mean(squares) > 1.02 * alone  # what dummies cost is not forgotten
 
 
 @pytest.mark.statistics
