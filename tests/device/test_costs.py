@@ -84,6 +84,18 @@ def test_a_device_that_was_away_for_a_whole_horizon_catches_up_in_flush(items: i
     assert device.journal.task(bytes.fromhex(task)).value == 2
 
 
+def test_a_device_that_never_has_time_gets_on_by_a_period_with_each_flush() -> None:
+    made, key = published('{kind = "category", items = 3}', periods=400, mix=ALWAYS)
+    now = [10.0]
+    device = Device.open(":memory:", Limits(2.0), Collector(made, key), lambda: now[0])
+    task = device.join(made)
+    device.observe(1)
+    now[0] = 300 * HOUR + 1.0
+    for period in range(1, 6):
+        assert "no time left" in device.flush(force=True, limit=1e-9).problem
+        assert device.journal.task(bytes.fromhex(task)).state["period"] == period
+
+
 @pytest.mark.parametrize(
     "values", ['{kind = "category", items = 3}', '{kind = "moves", items = 2}']
 )
