@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from tests.cli.running import answer, refused
-from tests.service.fleets import Fleet
+from tests.service.fleets import LISTENING, Fleet
 from tests.service.running import TOKENS, Running
 from tests.service.test_collector import Setting
 from tests.service.world import START, TASK, VALUES, World
 
 from sfumato import catalog
-from sfumato.service import access
+from sfumato.errors import ConfigurationError
+from sfumato.service import Collector, access
 from sfumato.store import SQLiteStore
 
 READING = ("/v1/tasks/{}/answers?query=mean&period=1", "/v1/tasks/{}/events", "/tasks/{}")
@@ -183,25 +184,24 @@ def test_reports_on_their_way_to_a_deleted_task_are_not_kept(tmp_path: Path) -> 
     world.store.close()
 
 
-@pytest.mark.parametrize("elsewhere", [False, True])
-def test_a_task_that_is_published_anew_begins_with_nothing(
-    tmp_path: Path, *, elsewhere: bool
-) -> None:
+def test_a_deleted_task_is_not_published_again(tmp_path: Path) -> None:
+    """Neither by who deleted it nor by a process that does not know of it yet."""
     setting = Setting(tmp_path / "collector.db")
     running = setting.running(sealed=False)
     body = Fleet(running, len(VALUES)).body(VALUES)
     setting.end_of(1)
-    n = setting.collector.take(running, body).accepted
-    if elsewhere:
-        setting.store.delete_task(running.task_id)
-        setting.collector.close_due()
-    else:
-        setting.collector.delete(running)
+    assert setting.collector.take(running, body).accepted
+    store = SQLiteStore(tmp_path / "collector.db", claimed=True)
+    other = Collector(store, "http://here", setting.clock)
+    setting.collector.delete(running)
     setting.clock.now = START
-    running = setting.running(sealed=False)
-    setting.end_of(1)
-    assert setting.collector.take(running, body).accepted == n
-    assert sum(running.participation().values()) == n
+    for collector in (setting.collector, other):
+        with pytest.raises(ConfigurationError, match="another start or another title is expected"):
+            collector.publish(LISTENING, START, grace=5, sealed=False, public=True)
+    later = setting.collector.publish(LISTENING, START + 1, grace=5, sealed=False, public=True)
+    assert sum(later.participation().values()) == 0
+    assert not dict(setting.store.tallies(running.task_id))
+    store.close()
     setting.store.close()
 
 

@@ -206,6 +206,11 @@ def test_an_operator_publishes_a_task(world: World) -> None:
     assert published.spec["grace"] == 7
     again = world.client.post("/v1/tasks", json=asked, headers=headers)
     assert again.json()["task_id"] == made["task_id"]
+    address = f"/v1/tasks/{made['task_id']}?confirm={made['task_id']}"
+    assert world.client.delete(address, headers=headers).status_code == 200
+    never = world.client.post("/v1/tasks", json=asked, headers=headers)
+    _is_problem(never, 400, "not-a-task")
+    assert "this task was deleted here" in never.json()["detail"]
 
 
 @pytest.mark.parametrize(

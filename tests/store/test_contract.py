@@ -15,7 +15,7 @@ import pytest
 from tests.store.sharing import SharedFile, Sharing
 from tests.store.stores import TASK, count, filled, reports
 
-from sfumato.errors import MismatchError
+from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.store import Filled, LogRow, Release, Store
 
 
@@ -212,10 +212,17 @@ def test_nothing_is_written_of_a_task_that_was_deleted(sharing: Sharing) -> None
     assert store.settle(TASK, 1, count) == 0
     store.pack(TASK, 1)
     assert store.commit([filled(2, *reports(31, 10))]) == [False]
-    assert store.add_task(TASK, b"{}", {}, public=True)
-    assert not [*store.releases(TASK), *store.log(TASK), *store.unpacked(TASK)]
+    for each in (store, other):  # who knows of it, and who does not
+        with pytest.raises(ConfigurationError, match="was deleted here, and its devices would not"):
+            each.add_task(TASK, b"{}", {}, public=True)
+    assert not [*store.tasks(), *store.releases(TASK), *store.log(TASK), *store.unpacked(TASK)]
     assert not store.participation(TASK)
     assert not store.rounds(TASK)
+
+
+def test_a_task_that_was_never_there_can_be_added_after_it_was_deleted(sharing: Sharing) -> None:
+    sharing.store.delete_task(bytes(32))
+    assert sharing.another().add_task(bytes(32), b"{}", {}, public=True)
 
 
 def test_what_is_being_counted_when_a_task_is_deleted_is_deleted_as_well(

@@ -2,7 +2,7 @@
 
 The store of today is kept as statements, and so are those of schema 3, in which one process
 counted, of schema 4, in which no task ended before its time, and the last one with tasks of format
-1; those of schemas 1, 2 and 5 are what is left of later ones without all that came after them.
+1; those of schemas 1, 2, 5 and 6 are what is left of later ones without all that came after them.
 Beside them is what a collector answers from it, the receipts of batches that come next, and what is
 released when their periods close.
 """
@@ -296,14 +296,18 @@ _TO_1: Final = _TO_2 + "DROP TABLE tokens; PRAGMA user_version = 1;"
 """Schema 1 had no tokens."""
 BEFORE: Final = {"1": _TO_1, "2": _TO_2, "3_format_1": ""}
 """What each earlier store lacks of the last one with tasks of format 1."""
-_TO_5: Final = "DROP TABLE progress; PRAGMA user_version = 5;"
+_TO_6: Final = "DROP TABLE deleted; PRAGMA user_version = 6;"
+"""Schema 6 did not remember which tasks were deleted."""
+_TO_5: Final = _TO_6 + "DROP TABLE progress; PRAGMA user_version = 5;"
 """Schema 5 knew no engines."""
+LATELY: Final = {"5": _TO_5, "6": _TO_6}
+"""What each earlier store lacks of that of today."""
 
 
-def kept_store(schema: str = "6") -> bytes:
+def kept_store(schema: str = "7") -> bytes:
     """Return the statements of the store of today, or of an earlier one."""
-    if schema == "5":
-        return changed(kept_store(), _TO_5)
+    if schema in LATELY:
+        return changed(kept_store(), LATELY[schema])
     if schema not in BEFORE:
         return (FOLDER / "stores" / f"schema_{schema}.sql").read_bytes()
     return changed((FOLDER / "stores" / "schema_3_format_1.sql").read_bytes(), BEFORE[schema])
@@ -364,7 +368,7 @@ def files() -> Files:
     what = "what a collector answers from the store, and what it does next"
     spoilt = "what spoils a store, and the sentences that say so"
     return {
-        "stores/schema_6.sql": script,
+        "stores/schema_7.sql": script,
         "stores/collector.json": dumped(VERSION, what, whole),
         "stores/bad_stores.json": dumped(VERSION, spoilt, {"cases": bad}),
     }

@@ -18,11 +18,11 @@ WRITTEN = {"1": "3327f93684e600284817405fde9a2958", "2": "2608d0c14d00f4614cb050
 """Fingerprints of the stores that were kept when tasks had format 1, by their schema."""
 
 
-def scene_of(folder: Path, schema: str = "6") -> Scene:
+def scene_of(folder: Path, schema: str = "7") -> Scene:
     return Scene(database(folder / "collector.db", kept_store(schema)), KEPT["as_of"])
 
 
-@pytest.mark.parametrize("schema", ["3", "4", "5", "6"])
+@pytest.mark.parametrize("schema", ["3", "4", "5", "6", "7"])
 def test_a_kept_store_answers_the_same(tmp_path: Path, schema: str) -> None:
     scene = scene_of(tmp_path, schema)
     assert like(stores.releases(scene), KEPT["released"])
@@ -33,7 +33,7 @@ def test_a_kept_store_answers_the_same(tmp_path: Path, schema: str) -> None:
     scene.close()
 
 
-@pytest.mark.parametrize("schema", ["3", "4", "5", "6"])
+@pytest.mark.parametrize("schema", ["3", "4", "5", "6", "7"])
 def test_a_collector_goes_on_from_a_kept_store(tmp_path: Path, schema: str) -> None:
     scene = scene_of(tmp_path, schema)
     for one in KEPT["coming"]:

@@ -164,7 +164,11 @@ class Store(ABC):
     def add_task(
         self, task_id: bytes, published: bytes, keys: Mapping[int, bytes], *, public: bool
     ) -> bool:
-        """Add a task; return whether it is new."""
+        """Add a task; return whether it is new.
+
+        ConfigurationError is raised if it was deleted before: devices that have reported to it send
+        nothing again, and other processes may not know of the deletion yet.
+        """
 
     @abstractmethod
     def tasks(self) -> list[StoredTask]:
@@ -176,7 +180,10 @@ class Store(ABC):
 
     @abstractmethod
     def delete_task(self, task_id: bytes) -> None:
-        """Delete a task and everything that is kept of it, also from the files."""
+        """Delete a task and everything that is kept of it, also from the files.
+
+        Only a digest of its id stays, so that it is not added again.
+        """
 
     @abstractmethod
     def end_task(self, task_id: bytes, last_period: int) -> bool:

@@ -109,4 +109,7 @@ POSTGRES_STEPS: Final = (
         refused BIGINT NOT NULL
     );
     """,
+    """
+    CREATE TABLE deleted (digest BYTEA PRIMARY KEY);
+    """,
 )

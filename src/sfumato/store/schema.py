@@ -152,6 +152,9 @@ STEPS: Final = (
         refused INTEGER NOT NULL
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE deleted (digest BLOB PRIMARY KEY) WITHOUT ROWID;
+    """,
 )
 
 
@@ -212,6 +215,7 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     "counted": {"task_id": _TASK, "period": NUMBER, "first": exactly(8), "ids": BYTES},
     "gaps": {"task_id": _TASK, "first": COUNT, "last": COUNT},
     "progress": {"task_id": _TASK, "sequence": COUNT, "counted": COUNT, "refused": COUNT},
+    "deleted": {"digest": exactly(32)},
 }
 """The values that each column may have, by table and column."""
 

@@ -21,6 +21,8 @@ class TaskLives(SettledTables):
         tables = [table for table, cells in CELLS.items() if "task_id" in cells]
         with self._erasing() as db:
             self._exclude(db, task_id, WHOLE)  # what is being counted is seen below
+            if self._read("tasks", "task_id", "WHERE task_id = ?", task_id, db=db):
+                self._mark_deleted(db, task_id)
             for table in sorted(tables, key="tasks".__eq__):  # the task itself comes last
                 db.run(f"DELETE FROM {table} WHERE task_id = ?", (task_id,))  # noqa: S608
             readers = f"analyst of {task_id.hex()} %"

@@ -5,6 +5,7 @@ The statements are those that SQLite and PostgreSQL share; values go where a que
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,7 +14,7 @@ from typing import Any, ClassVar, Final, Protocol
 import numpy as np
 
 from sfumato.arrays import Floats
-from sfumato.errors import MismatchError
+from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.store.interface import Release, Store, StoredTask
 from sfumato.store.schema import CELLS
 from sfumato.wire.sqlite_tables import COUNT, Cell, Damaged
@@ -94,6 +95,12 @@ class TaskTables(Store):
     ) -> bool:
         """Add a task; return whether it is new."""
         with self._writing() as db:
+            self._share(db, task_id, WHOLE)
+            if self._read("deleted", "digest", "WHERE digest = ?", _digest(task_id), db=db):
+                raise ConfigurationError(
+                    "this task was deleted here, and its devices would not send again what they "
+                    "have sent; a task with another start or another title is expected."
+                )
             added = db.run(
                 "INSERT INTO tasks (task_id, published, public) VALUES (?, ?, ?) "
                 "ON CONFLICT DO NOTHING",
@@ -176,6 +183,11 @@ class TaskTables(Store):
             )
             self._changed(db, task_id)
 
+    @staticmethod
+    def _mark_deleted(db: Database, task_id: bytes) -> None:
+        """Record that a task was deleted."""
+        db.run("INSERT INTO deleted VALUES (?) ON CONFLICT DO NOTHING", (_digest(task_id),))
+
     # ---- rounds and releases -----------------------------------------------------------------
 
     def close_round(self, task_id: bytes, period: int, number: int) -> None:
@@ -245,6 +257,11 @@ def _add_key(db: Database, task_id: bytes, key_id: int, private: bytes) -> bool:
         (task_id, key_id, private),
     )
     return bool(added.rowcount)
+
+
+def _digest(task_id: bytes) -> bytes:
+    """Return what is kept of a deleted task."""
+    return hashlib.sha256(b"sfumato deleted task " + task_id).digest()
 
 
 def _figures(data: bytes) -> Floats:
