@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sfumato.streams.posterior.contest import Contest
 from sfumato.streams.posterior.information import Information, Sightings
-from sfumato.streams.posterior.mixture import DOUBT, Mixture, Spectrum
-from sfumato.streams.posterior.shapes import first_shapes, learnt_shapes, sizes
+from sfumato.streams.posterior.mixture import DOUBT, Mixture, Part, Spectrum
+from sfumato.streams.posterior.shapes import first_shapes, learnt_shapes
 
 T = 6
 VAGUE = 1e9
@@ -50,18 +51,27 @@ def dense(
     return turned @ mean, spread, float(-(squares + volume) / 2)
 
 
+def moving(information: Information) -> Mixture:
+    """Return the mixture of all first shapes that move."""
+    contest = Contest(information)
+    for shape in first_shapes(T)[1:]:
+        contest.enter(shape)
+    return contest.mixture()
+
+
 QUESTIONS = np.array([[0, 0, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0], [0, -1, 0, 0, 0, 1.0]])
 
 
 @pytest.mark.parametrize("growth", [np.ones(T), np.linspace(1, 2, T)], ids=["steady", "growing"])
 def test_each_shape_and_size_agrees_with_dense_gaussian_algebra(growth: np.ndarray) -> None:
     information, edges = seen(growth=growth)
-    roots = [*first_shapes(T), *learnt_shapes(np.random.default_rng(2).normal(size=(T, 2)))]
+    shapes = [*first_shapes(T), *learnt_shapes(np.random.default_rng(2).normal(size=(T, 2)))]
     gaps = []
-    for root in roots:
-        spectrum = Spectrum.of(root, information)
+    for shape in shapes:
+        root = shape()
+        spectrum, basis = Spectrum.of(root, information)
         for size in (0.01, 1.0, 30.0):
-            alone = Mixture(((spectrum, (size,)),), np.ones((1, 2)))
+            alone = Mixture((Part(spectrum, basis, (size,)),), np.ones((1, 2)))
             mean, variance = alone.combined(QUESTIONS)
             for entry, scale in enumerate((1.0, 2.0)):
                 right, spread, evidence = dense(edges, entry, scale, size, root)
@@ -80,16 +90,15 @@ def test_a_static_curve_is_the_weighted_mean() -> None:
     known = np.array([1.0, 2.0, 1.0, 4.0, 1.0, 8.0])
     sightings = Sightings(0 * looks, looks, value, known, known[:, None])
     information = Information.of(np.ones(T), sightings)
-    static = Spectrum.of(first_shapes(T)[0], information)
-    mean, variance = Mixture(((static, (1.0,)),), np.ones((1, 1))).combined(np.eye(T))
+    static = Part(*Spectrum.of(first_shapes(T)[0](), information), (1.0,))
+    mean, variance = Mixture((static,), np.ones((1, 1))).combined(np.eye(T))
     assert np.allclose(mean, np.average(value[:, 0], weights=1 / known))
     assert np.allclose(variance, DOUBT / (1 / known).sum())
 
 
 def test_answers_are_mixtures_and_sums_have_the_joint_covariance() -> None:
     information, _ = seen(3)
-    tried = [(Spectrum.of(root, information), sizes(T, 1.0)) for root in first_shapes(T)[1:]]
-    mixture = Mixture.of(tried)
+    mixture = moving(information)
     assert np.allclose(mixture.believed.sum(axis=0), 1)
     mean, variance = mixture.combined(QUESTIONS)
     curves, _ = mixture.combined(np.eye(T))
@@ -104,10 +113,5 @@ def test_answers_are_mixtures_and_sums_have_the_joint_covariance() -> None:
 def test_entries_in_another_order_have_the_same_answers_in_that_order() -> None:
     information, _ = seen(4)
     swapped = Information(information.matrix, information.pull[:, ::-1], information.noise[::-1])
-    answers = [
-        Mixture.of(
-            [(Spectrum.of(root, each), sizes(T, 1.0)) for root in first_shapes(T)[1:]]
-        ).combined(np.eye(T))[0]
-        for each in (information, swapped)
-    ]
+    answers = [moving(each).combined(np.eye(T))[0] for each in (information, swapped)]
     assert np.allclose(answers[0], answers[1][:, ::-1])

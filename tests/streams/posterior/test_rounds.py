@@ -7,10 +7,11 @@ import time
 import numpy as np
 import pytest
 
+from sfumato.streams.posterior.contest import Contest
 from sfumato.streams.posterior.information import Information, Sightings
-from sfumato.streams.posterior.mixture import Mixture, Spectrum
+from sfumato.streams.posterior.mixture import Mixture
 from sfumato.streams.posterior.rounds import posterior
-from sfumato.streams.posterior.shapes import first_shapes, sizes
+from sfumato.streams.posterior.shapes import first_shapes
 
 
 def looked(truth: np.ndarray, noise: float, seed: int = 1) -> Information:
@@ -41,8 +42,10 @@ def watched(truth: np.ndarray, seed: int) -> Information:
 
 def first_round(seen: Information) -> Mixture:
     """Return the posterior by shapes that have learnt nothing of when the curves move."""
-    some = sizes(seen.periods, seen.unit)
-    return Mixture.of([(Spectrum.of(root, seen), some) for root in first_shapes(seen.periods)])
+    contest = Contest(seen)
+    for shape in first_shapes(seen.periods):
+        contest.enter(shape)
+    return contest.mixture()
 
 
 def error(mixture: Mixture, truth: np.ndarray) -> float:

@@ -126,6 +126,28 @@ def test_a_curator_that_is_told_who_joins_releases_the_same(design: Weave) -> No
     np.testing.assert_allclose(variances, curve.variances(), rtol=1e-9)
 
 
+@pytest.mark.parametrize("closed", [1, 5, PERIODS])
+@pytest.mark.parametrize("enrolled", [None, ENROLLED])
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: f"{design.spans}")
+def test_values_without_weights_are_those_with_them(
+    design: Weave, enrolled: list[int] | None, closed: int
+) -> None:
+    """Also of a period of which nobody has reported, and before all have closed."""
+    received_ = received(design, 3).items()
+    tallies = Tallies({key: tally for key, tally in received_ if key[1] <= closed and key[1] != 4})
+    reports = Reports(design, tallies, enrolled, closed)
+    assert len(reports.online().values) == closed
+    values = np.concatenate(reports.online_values, axis=1)
+    np.testing.assert_allclose(values, reports.online().values, rtol=1e-9, atol=1e-12)
+    whole = Reports(design, tallies, enrolled)
+    for ours, theirs in (
+        (reports.online(), whole.online()),
+        (reports.smoothed(), whole.smoothed(closed)),
+    ):
+        np.testing.assert_allclose(ours.values, theirs.values[:closed], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(ours.variances(), theirs.variances()[:closed], rtol=1e-9)
+
+
 def test_questions_know_the_enrolled() -> None:
     design = DESIGNS[1]
     tallies = received(design, 2)

@@ -9,7 +9,7 @@ their intervals are those of the posterior.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from threading import Lock
 from typing import Final
 
@@ -21,6 +21,7 @@ from sfumato.core.decoded import Decoding
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance
 from sfumato.core.guarantee import Guarantee
+from sfumato.core.latest import Latest
 from sfumato.errors import ConfigurationError
 from sfumato.streams.posterior.filtering import filtered
 from sfumato.streams.posterior.information import Information, Sightings
@@ -86,7 +87,8 @@ class Believed:
         self._labels = tuple(labels)
         self._guarantee = guarantee
         self._lowest = lowest
-        self._mixed_by = lru_cache(maxsize=2)(self._mixed)  # each holds a matrix for every shape
+        # Each holds a matrix for every shape.
+        self._latest: Latest[tuple[Mixture | None, ...]] = Latest(2)
         self._filtering, self._mixing = Lock(), Lock()
 
     @property
@@ -108,7 +110,7 @@ class Believed:
 
     def _mixtures(self, as_of: int) -> tuple[Mixture | None, ...]:
         with self._mixing:
-            return self._mixed_by(as_of)
+            return self._latest.of(as_of, self._mixed)
 
     def _mixed(self, as_of: int) -> tuple[Mixture | None, ...]:
         """Return the posterior of each block from the reports due by a period; None without any."""

@@ -10,20 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from sfumato.arrays import Floats
 from sfumato.streams.posterior.information import Information
 
-__all__ = ["DOUBT", "Mixture", "Spectrum"]
+__all__ = ["DOUBT", "Component", "Mixture", "Part", "Spectrum"]
 
 
 DOUBT: Final = 1.5
 """The factor of the mixture's variances, because sizes are learnt from a single horizon."""
-NEGLIGIBLE: Final = 0.002
-"""The probability below which a shape and size is left out for an entry."""
 
 
 class Component(NamedTuple):
@@ -47,37 +45,46 @@ class Component(NamedTuple):
 class Spectrum:
     """Observations in the coordinates in which a shape's motions are independent."""
 
-    basis: Floats
-    """The motion of each coordinate, periods x coordinates."""
     weights: Floats
     """The information about each coordinate."""
     pull: Floats
     """The linear term of each coordinate, for the observations."""
     constant: Floats
     """The linear term of each coordinate, for a constant curve of one."""
-    seen: Information
-    """The observations."""
+    noise: Floats
+    """The factor by which each entry's noise is larger than in the information."""
+    total: float
+    """The information about a constant curve."""
+    pulled: Floats
+    """The linear term of a constant curve, for each entry's observations."""
 
     @classmethod
-    def of(cls, root: Floats, seen: Information) -> Self:
-        """Return the observations in the coordinates of a shape, given its square root."""
-        weights, turned = np.linalg.eigh(root.T @ seen.matrix @ root)
+    def of(cls, root: Floats, seen: Information) -> tuple[Spectrum, Floats]:
+        """Return the observations in the coordinates of a shape, given its square root.
+
+        The basis comes with them: the motion of each coordinate, periods x coordinates.
+        """
+        weights, turned = np.linalg.eigh(root.T @ (seen.matrix @ root))
         basis = root @ turned
         level = seen.matrix.sum(axis=1)
-        return cls(basis, np.maximum(weights, 0.0), basis.T @ seen.pull, basis.T @ level, seen)
-
-    def settled(self, seen: Information) -> Spectrum:
-        """Return the same coordinates with updated noise of the entries."""
-        return Spectrum(self.basis, self.weights, self.pull, self.constant, seen)
+        spectrum = cls(
+            np.maximum(weights, 0.0),
+            basis.T @ seen.pull,
+            basis.T @ level,
+            seen.noise,
+            float(seen.matrix.sum()),
+            seen.pull.sum(axis=0),
+        )
+        return spectrum, basis
 
     def component(self, size: float) -> Component:
         """Return the posterior of each entry if the motions have this variance."""
-        noise = self.seen.noise
+        noise = self.noise
         grown = 1 + size * self.weights[:, None] / noise
         spread = size / grown
         lean = spread * self.constant[:, None] / noise
-        precision = (self.seen.matrix.sum() - self.constant @ lean) / noise
-        gained = (self.seen.pull.sum(axis=0) - (lean * self.pull).sum(axis=0)) / noise
+        precision = (self.total - self.constant @ lean) / noise
+        gained = (self.pulled - (lean * self.pull).sum(axis=0)) / noise
         constant = gained / precision
         evidence = (
             (spread * self.pull**2).sum(axis=0) / noise**2
@@ -89,6 +96,17 @@ class Spectrum:
         return Component(spread, shift, lean, constant, precision, evidence)
 
 
+class Part(NamedTuple):
+    """A shape of a mixture."""
+
+    spectrum: Spectrum
+    """The observations in the coordinates of the shape."""
+    basis: Floats
+    """The motion of each coordinate, periods x coordinates."""
+    sizes: tuple[float, ...]
+    """The sizes that have some probability."""
+
+
 @dataclass(frozen=True, eq=False)
 class Mixture:
     """The posterior of curves, mixed over shapes and sizes by each entry's evidence.
@@ -96,40 +114,22 @@ class Mixture:
     Parameters
     ----------
     parts
-        The shapes with some probability, each with its sizes.
+        The shapes with some probability.
     believed
         The probability of each shape and size for each entry, in the order of the parts.
 
     """
 
-    parts: tuple[tuple[Spectrum, tuple[float, ...]], ...]
+    parts: tuple[Part, ...]
     believed: Floats
 
-    @classmethod
-    def of(cls, tried: list[tuple[Spectrum, Floats]]) -> Self:
-        """Return the mixture of all tried shapes and sizes, by how well they explain the data."""
-        evidence = np.array(
-            [spectrum.component(size).evidence for spectrum, sizes in tried for size in sizes]
-        )
-        believed = _shares(evidence)
-        believed[believed < NEGLIGIBLE] = 0.0
-        believed /= believed.sum(axis=0)
-        kept = np.flatnonzero(believed.any(axis=1))
-        parts, index = [], 0
-        for spectrum, sizes in tried:
-            own = kept[(kept >= index) & (kept < index + len(sizes))] - index
-            index += len(sizes)
-            if own.size:
-                parts.append((spectrum, tuple(sizes[own].tolist())))
-        return cls(tuple(parts), believed[kept])
-
-    def _components(self) -> Iterator[tuple[Spectrum, list[tuple[Component, Floats]]]]:
-        """Yield each shape with its components and their probability for each entry."""
+    def _components(self) -> Iterator[tuple[Floats, list[tuple[Component, Floats]]]]:
+        """Yield the basis of each shape, its components and their probability for each entry."""
         index = 0
-        for spectrum, sizes in self.parts:
+        for spectrum, basis, sizes in self.parts:
             shares = self.believed[index : index + len(sizes)]
             index += len(sizes)
-            yield spectrum, [*zip(map(spectrum.component, sizes), shares, strict=True)]
+            yield basis, [*zip(map(spectrum.component, sizes), shares, strict=True)]
 
     def combined(self, coefficients: Floats) -> tuple[Floats, Floats]:
         """Return the mean and variance of weighted sums of periods, for each entry.
@@ -143,8 +143,8 @@ class Mixture:
         total = coefficients.sum(axis=1, keepdims=True)
         mean = variance = np.zeros((len(coefficients), self.believed.shape[1]))
         weight = np.zeros(self.believed.shape[1])
-        for spectrum, components in self._components():
-            turned = coefficients @ spectrum.basis
+        for basis, components in self._components():
+            turned = coefficients @ basis
             squared = turned**2
             for part, believed in components:
                 own = total * part.constant + turned @ part.shift
@@ -152,16 +152,15 @@ class Mixture:
                 inside = squared @ part.spread + left**2 / part.precision
                 weight = weight + believed
                 away = own - mean
-                mean = mean + away * believed / np.maximum(weight, NEGLIGIBLE)
+                mean = mean + away * believed / np.where(weight > 0, weight, 1.0)
                 variance = variance + believed * (inside + away * (own - mean))
         return mean, DOUBT * variance
 
     def covariance(self, index: int) -> tuple[Floats, Floats]:
         """Return one entry's curve, and the covariance of its periods."""
-        curve = self.combined(np.eye(self.parts[0][0].seen.periods))[0][:, index]
+        curve = self.combined(np.eye(len(self.parts[0].basis)))[0][:, index]
         whole = np.zeros((curve.size, curve.size))
-        for spectrum, components in self._components():
-            basis = spectrum.basis
+        for basis, components in self._components():
             spread, columns = np.zeros(basis.shape[1]), []
             for part, believed in components:
                 share = believed[index]
@@ -173,8 +172,3 @@ class Mixture:
             outer = np.stack(columns, axis=1)
             whole += (basis * spread) @ basis.T + outer @ outer.T
         return curve, DOUBT * whole
-
-
-def _shares(evidence: Floats) -> Floats:
-    raised = np.exp(evidence - evidence.max(axis=0))
-    return np.asarray(raised / raised.sum(axis=0))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from sfumato.arrays import Floats
+from sfumato.streams.posterior.contest import Contest
 from sfumato.streams.posterior.information import Information
-from sfumato.streams.posterior.mixture import Mixture, Spectrum
-from sfumato.streams.posterior.shapes import first_shapes, learnt_shapes, sizes
+from sfumato.streams.posterior.mixture import Mixture
+from sfumato.streams.posterior.shapes import first_shapes, learnt_shapes
 
 __all__ = ["posterior"]
 
@@ -42,15 +42,12 @@ def posterior(seen: Information, settle: Callable[[Floats], Floats] | None = Non
     (np.float64(0.4), True)
 
     """
-    tried = [(Spectrum.of(root, seen), _sizes(root, seen)) for root in first_shapes(seen.periods)]
-    curves, _ = Mixture.of(tried).combined(np.eye(seen.periods))
+    contest = Contest(seen)
+    for shape in first_shapes(seen.periods):
+        contest.enter(shape)
+    curves, _ = contest.mixture().combined(np.eye(seen.periods))
     if settle is not None:
-        seen = replace(seen, noise=settle(curves))
-        tried = [(spectrum.settled(seen), some) for spectrum, some in tried]
-    tried += [(Spectrum.of(root, seen), _sizes(root, seen)) for root in learnt_shapes(curves)]
-    return Mixture.of(tried)
-
-
-def _sizes(root: Floats, seen: Information) -> Floats:
-    """Return the sizes to try for a shape; a static curve has only one."""
-    return sizes(seen.periods, seen.unit) if root.shape[1] else np.ones(1)
+        contest.settle(settle(curves))
+    for shape in learnt_shapes(curves):
+        contest.enter(shape)
+    return contest.mixture()

@@ -8,14 +8,19 @@ found, and *jumps* are steps that are much larger than all others.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from sfumato.arrays import Floats
 
-__all__ = ["first_shapes", "learnt_shapes", "sizes"]
+__all__ = ["Shape", "first_shapes", "learnt_shapes", "sizes"]
 
+
+Shape = Callable[[], Floats]
+"""A function that returns a shape, which takes as much memory as a matrix of all periods."""
 
 JITTERS: Final = (1.0, 16.0, 256.0)
 """The variances of jitter beside steps, relative to that of a step."""
@@ -39,23 +44,26 @@ def sizes(periods: int, unit: float) -> Floats:
     return np.asarray(unit * 4.0 ** np.arange(least, LARGEST + 1))
 
 
-def first_shapes(periods: int) -> list[Floats]:
+def first_shapes(periods: int) -> list[Shape]:
     """Return the shapes of the first round, which need no knowledge of the curves.
 
     Examples
     --------
-    >>> [root.shape[1] for root in first_shapes(4)]
+    >>> [shape().shape[1] for shape in first_shapes(4)]
     [0, 4, 4, 4, 4, 4, 4]
 
     """
-    steps = _summed(np.ones(periods))
-    slopes = steps @ steps
-    slopes *= np.sqrt(periods / (slopes[-1] @ slopes[-1]))
-    jittery = [_with_jitter(steps, jitter) for jitter in JITTERS]
-    return [np.zeros((periods, 0)), steps, slopes, *jittery, np.eye(periods)]
+    alike = np.ones(periods)
+    return [
+        partial(np.zeros, (periods, 0)),
+        partial(_summed, alike),
+        partial(_slopes, periods),
+        *(partial(_jittery, alike, jitter) for jitter in JITTERS),
+        partial(np.eye, periods),
+    ]
 
 
-def learnt_shapes(curves: Floats) -> list[Floats]:
+def learnt_shapes(curves: Floats) -> list[Shape]:
     """Return shapes whose steps are as large as those of given curves, periods x entries.
 
     The steps of the curves are squared and averaged over the entries. There are lively steps and
@@ -69,8 +77,11 @@ def learnt_shapes(curves: Floats) -> list[Floats]:
     lively = CALMEST + (1 - CALMEST) * lively / lively.mean()
     typical = max(float(np.median(squares)), 1e-9 * float(squares.max()))
     jumps = np.where(squares > STANDS_OUT * typical, squares / typical, 1.0)
-    roots = [_summed(np.concatenate([[1.0], variances])) for variances in (lively, jumps)]
-    return [*roots, *(_with_jitter(root, LEARNT_JITTER) for root in roots)]
+    steps = [np.concatenate([[1.0], variances]) for variances in (lively, jumps)]
+    return [
+        *(partial(_summed, each) for each in steps),
+        *(partial(_jittery, each, LEARNT_JITTER) for each in steps),
+    ]
 
 
 def _summed(variances: Floats) -> Floats:
@@ -78,8 +89,17 @@ def _summed(variances: Floats) -> Floats:
     return np.asarray(np.tril(np.ones((variances.size, variances.size))) * np.sqrt(variances))
 
 
-def _with_jitter(root: Floats, variance: float) -> Floats:
-    return np.asarray(np.linalg.cholesky(root @ root.T + variance * np.eye(len(root))))
+def _slopes(periods: int) -> Floats:
+    """Return the shape of sums of sums of independent steps."""
+    steps = _summed(np.ones(periods))
+    slopes = steps @ steps
+    return np.asarray(slopes * np.sqrt(periods / (slopes[-1] @ slopes[-1])))
+
+
+def _jittery(variances: Floats, jitter: float) -> Floats:
+    """Return the shape of sums of independent steps, with jitter beside them."""
+    root = _summed(variances)
+    return np.asarray(np.linalg.cholesky(root @ root.T + jitter * np.eye(len(root))))
 
 
 def _averaged(values: Floats, width: int) -> Floats:

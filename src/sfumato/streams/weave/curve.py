@@ -178,14 +178,22 @@ class Reports:
         that has not joined counts as empty, and differences add up to totals: an edge represents
         all devices at its end, however many reports have come, and a mean is a total divided by the
         enrolled devices. The loss of reports must not depend on their contents.
+    closed
+        The last period that has closed, after which there are no tallies; by default the last of
+        all. Unless they are dated, curves have a row for each period up to it.
 
     """
 
     def __init__(
-        self, protocol: Weave, tallies: Tallies[Any], enrolled: Sequence[int] | None = None
+        self,
+        protocol: Weave,
+        tallies: Tallies[Any],
+        enrolled: Sequence[int] | None = None,
+        closed: int | None = None,
     ) -> None:
         refuse_strangers(protocol, tallies)
         self._protocol = protocol
+        self._closed = protocol.periods if closed is None else closed
         due: list[dict[Any, Tally]] = [{} for _ in range(protocol.periods)]
         for key, tally in tallies.items():
             due[key[1] - 1][key] = tally
@@ -214,9 +222,36 @@ class Reports:
         longest = max(self._protocol.spans)
         return self.curve(lambda fusion: fusion.online(longest), None)
 
+    @cached_property
+    def online_values(self) -> list[Floats]:
+        """The values of the online curve, by block: without the weights that its intervals need."""
+        longest = max(self._protocol.spans)
+        values = []
+        for index, _ in enumerate(self._protocol.values.blocks):
+            seen, ends, fusion = self._graph(index)
+            rows = np.full((self._closed, seen.value.shape[1]), np.nan)
+            for row, growth, (edges, weights) in zip(
+                rows, self._growth, fusion.rows(longest), strict=False
+            ):
+                if edges.size:
+                    own = weights * ends[edges] / growth if self._is_growing else weights
+                    row[:] = own[own != 0] @ seen.value[edges[own != 0]]
+            values.append(rows)
+        return values
+
+    def _graph(self, index: int) -> tuple[Observations, Floats, Fusion]:
+        """Return a block's observations, the growth at the end of each, and the graph of totals.
+
+        Totals in units of the first period's devices add up; means are totals divided by devices.
+        """
+        seen = self._seen[index]
+        ends = self._growth[seen.end - 1]
+        conductance = seen.n / (seen.working * ends**2)
+        return seen, ends, Fusion(self._closed, seen.start, seen.end, conductance)
+
     def smoothed(self, as_of: int | None = None) -> Curve:
         """Return the curve up to a period, from all reports due by then."""
-        last = self._protocol.periods if as_of is None else as_of
+        last = self._closed if as_of is None else as_of
         if not 1 <= last <= self._protocol.periods:
             raise ConfigurationError(f"as_of is {last}; 1..{self._protocol.periods} is expected.")
         return self.curve(lambda fusion: fusion.weights(last), last)
@@ -234,16 +269,10 @@ class Reports:
 
         """
         protocol = self._protocol
-        values = np.empty((as_of or protocol.periods, protocol.values.width))
+        values = np.empty((as_of or self._closed, protocol.values.width))
         blocks = []
-        for index, (entries, seen) in enumerate(
-            zip(protocol.values.blocks, self._seen, strict=True)
-        ):
-            # Totals in units of the first period's devices add up; means are totals divided by
-            # devices.
-            ends = self._growth[seen.end - 1]
-            conductance = seen.n / (seen.working * ends**2)
-            fusion = Fusion(protocol.periods, seen.start, seen.end, conductance)
+        for index, entries in enumerate(protocol.values.blocks):
+            seen, ends, fusion = self._graph(index)
             weights = weigh(fusion)
             if self._is_growing:
                 weights *= ends
@@ -260,7 +289,7 @@ class Reports:
             int(self._n[len(values) - 1]),
             as_of,
             protocol.guarantee,
-            self._devices if as_of is None else self._devices[as_of - 1],
+            self._devices[: len(values)] if as_of is None else self._devices[as_of - 1],
             protocol.persistence,
             protocol.snapshots if SNAPSHOT in protocol.spans else (),
         )
@@ -286,7 +315,7 @@ class Reports:
         protocol, seen = self._protocol, self._seen[index]
         if SNAPSHOT in protocol.spans:
             if curves is None:
-                curves = self._online.values[:, protocol.values.blocks[index]]
+                curves = self.online_values[index]
             seen = seen.settled(protocol.snapshots[index], curves)
         ends = self._growth[seen.end - 1]
         return Sightings(

@@ -9,7 +9,7 @@ simple law, but biased; see :mod:`sfumato.streams.posterior.believed`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from sfumato.arrays import Floats
 from sfumato.core.bounded import bounded
 from sfumato.core.decoded import ONLINE, Decoded, Decoding, over_whom
+from sfumato.core.latest import Latest
 from sfumato.core.tally import Tallies
 from sfumato.streams.horizon import SMOOTHED
 from sfumato.streams.posterior.believed import (
@@ -66,14 +67,14 @@ class WeaveDecoded(Decoded):
         enrolled: Sequence[int] | None = None,
     ) -> None:
         kept = {place: tally for place, tally in tallies.items() if place[1] <= closed}
-        self._reports = Reports(stream, Tallies(kept), enrolled)
+        self._reports = Reports(stream, Tallies(kept), enrolled, closed)
         self._stream = stream
         self._closed = closed
         self._curves: dict[str, Curve] = {}
-        self._smoothed = lru_cache(maxsize=4)(self._decode)
+        self._latest: Latest[Curve] = Latest(4)
 
-    def _decode(self, as_of: int) -> Curve:
-        return self._reports.smoothed(as_of)
+    def _smoothed(self, as_of: int) -> Curve:
+        return self._latest.of(as_of, self._reports.smoothed)
 
     @cached_property
     def _believed(self) -> Believed:
@@ -163,7 +164,7 @@ class WeaveDecoded(Decoded):
         if decoder in BELIEVED:
             return self._believed.combined(weights, decoder)
         if decoder in ALIGNED:
-            whole = np.zeros(self._stream.periods)
+            whole = np.zeros(self._closed)
             whole[[period - 1 for period in weights]] = list(weights.values())
             return Decoding(self._curve(decoder).combine(whole), last, decoder)
         as_of = last if decoder == ONLINE else self._closed

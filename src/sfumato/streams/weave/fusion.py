@@ -126,12 +126,21 @@ class Fusion:
     def online(self, longest: int | None = None) -> Floats:
         """Return the weight of each edge in the estimate of each period at its closing."""
         weights = np.zeros((self.periods, self.start.size))
+        for row, (edges, own) in zip(weights, self.rows(longest), strict=True):
+            row[edges] = own
+            if not edges.size:
+                row[:] = np.nan
+        return weights
+
+    def rows(self, longest: int | None = None) -> Iterator[tuple[Ints, Floats]]:
+        """Yield the same row by row: the edges that a period uses, in rising order, and weights.
+
+        A period of which nothing is known uses none.
+        """
         for state in self.growing(longest):
             edges, row = state.weights()
-            weights[state.period - 1, edges] = row
-            if not state.known[state.period]:
-                weights[state.period - 1] = np.nan
-        return weights
+            order = np.argsort(edges, kind="stable")
+            yield edges[order], row[order]
 
 
 class Growing:

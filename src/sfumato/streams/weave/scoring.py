@@ -128,7 +128,8 @@ class Behind:
         squares = weights**2 / n
         used = squares > SLIGHT * squares.sum(axis=0)
         # The snapshots that an answer uses come first, and rows that no answer uses are left out.
-        self._order = np.argsort(~used, axis=0, kind="stable")[: used.sum(axis=0).max(initial=0)]
+        most = used.sum(axis=0).max(initial=0)
+        self._order = np.argsort(~used, axis=0, kind="stable")[:most].copy()
         columns = (np.where(used, weights, 0.0), n, working, plan)
         weights, n, working, plan = map(self._ordered, columns)
         with np.errstate(invalid="ignore", divide="ignore"):

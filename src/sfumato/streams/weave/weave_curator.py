@@ -132,17 +132,18 @@ class _Block:
         self._look = protocol.snapshots[index]
         self._reader = Reader(protocol, index)
         self._growing = Growing(protocol.periods, max(protocol.spans))
-        counts = [
-            len(protocol.edges(thread))
-            for thread, _ in protocol.threads()
+        # The number of edges of each thread.
+        self._rooms = {
+            number: len(protocol.edges(thread))
+            for number, (thread, _) in enumerate(protocol.threads())
             if not thread.is_snapshot or thread.block == index
-        ]
+        }
         # The observation of each edge, and its noise, including its thread's part.
-        self._values = np.zeros((sum(counts), self._width))
-        self._noise = np.zeros((sum(counts), self._width))
+        edges = sum(self._rooms.values())
+        self._values = np.zeros((edges, self._width))
+        self._noise = np.zeros((edges, self._width))
         self._count = 0
         self._threads: dict[int, _Along] = {}
-        self._room = max(counts)
         # The edge, reports, working variance, planned variance of the period, devices and period
         # estimate of each snapshot.
         self._snapshots: list[tuple[int, int, float, float, float, Floats]] = []
@@ -174,7 +175,7 @@ class _Block:
             else:
                 noise = noise + value**2 / tally.n
                 if number not in self._threads:
-                    self._threads[number] = _Along(self._room, self._width)
+                    self._threads[number] = _Along(self._rooms[number], self._width)
                 self._threads[number].add(self._count, growth * value / tally.n**0.5)
             self._noise[self._count] = growth**2 * noise
             self._count += 1
