@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 
 from sfumato.errors import InputError
 from sfumato.web.connections import MOST_CONNECTIONS, Connection, OpenConnections
+from sfumato.web.heap import return_large_blocks
 
 __all__ = ["listening", "serve", "serve_handed"]
 
@@ -183,7 +184,8 @@ def serve_handed(
 
 
 def _config(app: ASGIApp, others: OpenConnections) -> uvicorn.Config:
-    """Return the settings of a server whose connections have limits of their own."""
+    """Prepare this process for a server; return settings that limit its connections."""
+    return_large_blocks()
     return uvicorn.Config(
         app,
         http=type("ServedConnection", (Connection,), {"others": others}),
