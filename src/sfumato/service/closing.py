@@ -69,6 +69,7 @@ class Closer:
             return self._close_due(now, open_for, time.monotonic() + patience)
 
     def _close_due(self, now: float, open_for: float, end: float) -> Closed:
+        self._desk.make_room()
         closed = self.follow()
         with self._store.closing() as ours:
             if not ours:

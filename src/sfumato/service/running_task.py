@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from threading import Lock, RLock
+from threading import RLock
 from typing import Any, ClassVar, Final, cast
 
 import numpy as np
@@ -13,10 +13,10 @@ import numpy as np
 from sfumato.accounting.shuffle import Requirement
 from sfumato.arrays import Array, Bools, Ints
 from sfumato.core.decoded import ONLINE, over_whom
-from sfumato.errors import MismatchError
 from sfumato.queries.history import History
 from sfumato.queries.honesty import Suspicion
 from sfumato.service.engine_lag import EngineLag
+from sfumato.service.kept_history import KeptHistory
 from sfumato.service.task_driving import Driver
 from sfumato.service.task_summary import TaskSummary
 from sfumato.store import EngineProgress, Release, Store, StoredTask
@@ -103,10 +103,7 @@ class RunningTask:
             for release, ends in zip(released, self.driver.ends, strict=True)
         ]
         self.judge = Judge(self.protocol, self.layout, self.driver.asked)
-        self._read: tuple[int, History] | None = None
-        self._asked: set[str] = set()
-        """The decoders that somebody has asked for since answers were prepared."""
-        self._lock = Lock()
+        self.kept_history = KeptHistory(self._history)
         self._moving = RLock()
         """Held while the task goes on to its next round or period."""
 
@@ -339,27 +336,11 @@ class RunningTask:
 
         The decoder is the one that will be asked for; its answers are prepared from then on.
         """
-        if not self.closed:
-            raise MismatchError("no period has closed yet; the first answer comes when one does.")
-        history = self._current()
-        if decoder in history.decoded.decoders:
-            self._asked.add(decoder)
-        return history
+        return self.kept_history.ask(self.closed, decoder)
 
     def prepare(self) -> None:
         """Read what questions need, if any was asked since the last time; else forget it."""
-        asked, self._asked = self._asked, set()
-        if asked:
-            self._current().decoded.prepare(asked)
-        else:
-            self._read = None
-
-    def _current(self) -> History:
-        with self._lock:
-            closed = self.closed
-            if self._read is None or self._read[0] != closed:
-                self._read = (closed, self._history(closed))
-            return self._read[1]
+        self.kept_history.prepare(self.closed)
 
     def _history(self, closed: int) -> History:
         if self.protocol.decodes:

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from sfumato import catalog
 from sfumato.errors import ConfigurationError, InputError, SfumatoError
 from sfumato.service.engine_task import resumed
+from sfumato.service.kept_history import forget_all_but_the_latest
 from sfumato.service.key_numbers import fresh_number, is_due
 from sfumato.service.running_task import RunningTask
 from sfumato.service.unkept_tasks import (
@@ -148,6 +149,11 @@ class TaskDesk:
         for stored in self.store.tasks():
             if stored.task_id == task_id:
                 self.take_over(stored)
+
+    def make_room(self) -> None:
+        """Forget what was read of tasks that nobody has asked for since others were."""
+        running_tasks = list(self.running_tasks.values())
+        forget_all_but_the_latest(running.kept_history for running in running_tasks)
 
     def renew_due(self, running: RunningTask, now: float) -> None:
         """Give a task a new key if one is due, once every ``renew`` seconds from its start on.

@@ -151,7 +151,7 @@ class Store(ABC):
     counted itself; what came to several writers is mended when the period settles:
 
     1. `end_round` seals a round: from then on `commit` refuses its reports, in every process.
-    2. `settle` keeps the first copy of each report, and takes the others out of the tallies.
+    2. `settle` keeps the first copy of each sealed report, and takes the others out of the tallies.
     3. `close_round` or `close_period` records what followed; whoever is first decides.
     4. `pack` moves the contents of a closed period into the log, in random order and without ids.
 
@@ -164,11 +164,7 @@ class Store(ABC):
     def add_task(
         self, task_id: bytes, published: bytes, keys: Mapping[int, bytes], *, public: bool
     ) -> bool:
-        """Add a task; return whether it is new.
-
-        ConfigurationError is raised if it was deleted before: devices that have reported to it send
-        nothing again, and other processes may not know of the deletion yet.
-        """
+        """Add a task; return whether it is new. ConfigurationError is raised if it was deleted."""
 
     @abstractmethod
     def tasks(self) -> list[StoredTask]:
@@ -182,15 +178,14 @@ class Store(ABC):
     def delete_task(self, task_id: bytes) -> None:
         """Delete a task and everything that is kept of it, also from the files.
 
-        Only a digest of its id stays, so that it is not added again.
+        A digest of its id stays, so that it is not added again: devices send nothing twice.
         """
 
     @abstractmethod
     def end_task(self, task_id: bytes, last_period: int) -> bool:
         """Record that a task ends with a period; return False if it was ended before.
 
-        Reports of later periods are erased, also from the files, and no more of them count. It
-        never ends before a period that was sealed.
+        Reports of later periods are erased, also from the files. No sealed period is later.
         """
 
     @abstractmethod
@@ -271,15 +266,12 @@ class Store(ABC):
     def end_round(self, task_id: bytes, period: int, number: int) -> None:
         """Seal a round: from now on no further report of it counts.
 
-        MismatchError is raised if the task was deleted, or ended before this period.
+        MismatchError is raised if the task was deleted, or ended before.
         """
 
     @abstractmethod
     def settle(self, task_id: bytes, period: int, count: Count) -> int:
-        """Keep the first copy of each report of a period; return how many copies were dropped.
-
-        Only rounds that were sealed are final after this.
-        """
+        """Keep the first copy of each report of a period; return how many copies were dropped."""
 
     @abstractmethod
     def close_round(self, task_id: bytes, period: int, number: int) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.streams.posterior.contest import Contest
+from sfumato.streams.posterior.competition import Competition
 from sfumato.streams.posterior.information import Information, Sightings
-from sfumato.streams.posterior.mixture import DOUBT, Mixture, Part, Spectrum
+from sfumato.streams.posterior.mixture import DOUBT, LikelyShape, Mixture, Spectrum
 from sfumato.streams.posterior.shapes import first_shapes, learnt_shapes
 
 T = 6
@@ -53,10 +53,10 @@ def dense(
 
 def moving(information: Information) -> Mixture:
     """Return the mixture of all first shapes that move."""
-    contest = Contest(information)
+    competition = Competition(information)
     for shape in first_shapes(T)[1:]:
-        contest.enter(shape)
-    return contest.mixture()
+        competition.enter(shape)
+    return competition.mixture()
 
 
 QUESTIONS = np.array([[0, 0, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0], [0, -1, 0, 0, 0, 1.0]])
@@ -71,7 +71,7 @@ def test_each_shape_and_size_agrees_with_dense_gaussian_algebra(growth: np.ndarr
         root = shape()
         spectrum, basis = Spectrum.of(root, information)
         for size in (0.01, 1.0, 30.0):
-            alone = Mixture((Part(spectrum, basis, (size,)),), np.ones((1, 2)))
+            alone = Mixture((LikelyShape(spectrum, basis, (size,)),), np.ones((1, 2)))
             mean, variance = alone.combined(QUESTIONS)
             for entry, scale in enumerate((1.0, 2.0)):
                 right, spread, evidence = dense(edges, entry, scale, size, root)
@@ -90,7 +90,7 @@ def test_a_static_curve_is_the_weighted_mean() -> None:
     known = np.array([1.0, 2.0, 1.0, 4.0, 1.0, 8.0])
     sightings = Sightings(0 * looks, looks, value, known, known[:, None])
     information = Information.of(np.ones(T), sightings)
-    static = Part(*Spectrum.of(first_shapes(T)[0](), information), (1.0,))
+    static = LikelyShape(*Spectrum.of(first_shapes(T)[0](), information), (1.0,))
     mean, variance = Mixture((static,), np.ones((1, 1))).combined(np.eye(T))
     assert np.allclose(mean, np.average(value[:, 0], weights=1 / known))
     assert np.allclose(variance, DOUBT / (1 / known).sum())

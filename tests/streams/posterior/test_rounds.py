@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from sfumato.streams.posterior.contest import Contest
+from sfumato.streams.posterior.competition import Competition
 from sfumato.streams.posterior.information import Information, Sightings
 from sfumato.streams.posterior.mixture import Mixture
 from sfumato.streams.posterior.rounds import posterior
@@ -42,10 +42,10 @@ def watched(truth: np.ndarray, seed: int) -> Information:
 
 def first_round(seen: Information) -> Mixture:
     """Return the posterior by shapes that have learnt nothing of when the curves move."""
-    contest = Contest(seen)
+    competition = Competition(seen)
     for shape in first_shapes(seen.periods):
-        contest.enter(shape)
-    return contest.mixture()
+        competition.enter(shape)
+    return competition.mixture()
 
 
 def error(mixture: Mixture, truth: np.ndarray) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from sfumato.arrays import Floats
 from sfumato.streams.posterior.information import Information
 
-__all__ = ["DOUBT", "Component", "Mixture", "Part", "Spectrum"]
+__all__ = ["DOUBT", "Component", "LikelyShape", "Mixture", "Spectrum"]
 
 
 DOUBT: Final = 1.5
@@ -96,7 +96,7 @@ class Spectrum:
         return Component(spread, shift, lean, constant, precision, evidence)
 
 
-class Part(NamedTuple):
+class LikelyShape(NamedTuple):
     """A shape of a mixture."""
 
     spectrum: Spectrum
@@ -120,7 +120,7 @@ class Mixture:
 
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[LikelyShape, ...]
     believed: Floats
 
     def _components(self) -> Iterator[tuple[Floats, list[tuple[Component, Floats]]]]:

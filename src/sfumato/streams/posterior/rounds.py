@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sfumato.arrays import Floats
-from sfumato.streams.posterior.contest import Contest
+from sfumato.streams.posterior.competition import Competition
 from sfumato.streams.posterior.information import Information
 from sfumato.streams.posterior.mixture import Mixture
 from sfumato.streams.posterior.shapes import first_shapes, learnt_shapes
@@ -42,12 +42,12 @@ def posterior(seen: Information, settle: Callable[[Floats], Floats] | None = Non
     (np.float64(0.4), True)
 
     """
-    contest = Contest(seen)
+    competition = Competition(seen)
     for shape in first_shapes(seen.periods):
-        contest.enter(shape)
-    curves, _ = contest.mixture().combined(np.eye(seen.periods))
+        competition.enter(shape)
+    curves, _ = competition.mixture().combined(np.eye(seen.periods))
     if settle is not None:
-        contest.settle(settle(curves))
+        competition.settle(settle(curves))
     for shape in learnt_shapes(curves):
-        contest.enter(shape)
-    return contest.mixture()
+        competition.enter(shape)
+    return competition.mixture()

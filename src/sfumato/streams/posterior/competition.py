@@ -9,10 +9,10 @@ import numpy as np
 
 from sfumato.arrays import Floats
 from sfumato.streams.posterior.information import Information
-from sfumato.streams.posterior.mixture import Mixture, Part, Spectrum
+from sfumato.streams.posterior.mixture import LikelyShape, Mixture, Spectrum
 from sfumato.streams.posterior.shapes import Shape, sizes
 
-__all__ = ["Contest"]
+__all__ = ["Competition"]
 
 
 NEGLIGIBLE: Final = 0.002
@@ -32,7 +32,7 @@ class _Entrant:
     """The logarithm of the evidence of each size (rows), for each entry."""
 
 
-class Contest:
+class Competition:
     """Shapes of motion that compete to explain some observations.
 
     The basis of a shape takes as much memory as a matrix of all periods. It is dropped once all
@@ -50,10 +50,10 @@ class Contest:
     >>> looks, noise = np.arange(1, 5), np.full(4, 0.01)
     >>> value = np.array([[0.3], [0.5], [0.4], [0.4]])
     >>> seen = Sightings(0 * looks, looks, value, noise, noise[:, None])
-    >>> contest = Contest(Information.of(np.ones(4), seen))
-    >>> contest.enter(lambda: np.zeros((4, 0)))  # a curve that does not move
-    >>> contest.enter(lambda: np.tril(np.ones((4, 4))))  # one whose steps are independent
-    >>> contest.mixture().combined(np.eye(4))[0][:, 0].round(1).tolist()
+    >>> competition = Competition(Information.of(np.ones(4), seen))
+    >>> competition.enter(lambda: np.zeros((4, 0)))  # a curve that does not move
+    >>> competition.enter(lambda: np.tril(np.ones((4, 4))))  # one whose steps are independent
+    >>> competition.mixture().combined(np.eye(4))[0][:, 0].round(1).tolist()
     [0.4, 0.4, 0.4, 0.4]
 
     """
@@ -94,7 +94,7 @@ class Contest:
                 if entrant.basis is None:
                     _, entrant.basis = Spectrum.of(entrant.shape(), self._seen)
                 some = tuple(entrant.sizes[own].tolist())
-                parts.append(Part(entrant.spectrum, entrant.basis, some))
+                parts.append(LikelyShape(entrant.spectrum, entrant.basis, some))
         return Mixture(tuple(parts), believed[kept])
 
 

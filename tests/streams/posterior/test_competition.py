@@ -1,4 +1,4 @@
-"""What a contest drops, to save memory, changes no answer."""
+"""What a competition drops, to save memory, changes no answer."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sfumato.arrays import Floats
-from sfumato.streams.posterior.contest import NEGLIGIBLE, Contest
+from sfumato.streams.posterior.competition import NEGLIGIBLE, Competition
 from sfumato.streams.posterior.information import Information, Sightings
-from sfumato.streams.posterior.mixture import Mixture, Part, Spectrum
+from sfumato.streams.posterior.mixture import LikelyShape, Mixture, Spectrum
 from sfumato.streams.posterior.rounds import posterior
 from sfumato.streams.posterior.shapes import Shape, first_shapes, learnt_shapes, sizes
 
@@ -46,7 +46,7 @@ def all_kept(seen: Information, shapes: list[Shape], noise: Floats) -> Mixture:
     believed /= believed.sum(axis=0)
     believed[believed < NEGLIGIBLE] = 0.0
     believed /= believed.sum(axis=0)
-    parts = [Part(spectrum, basis, (size,)) for spectrum, basis, size in tried]
+    parts = [LikelyShape(spectrum, basis, (size,)) for spectrum, basis, size in tried]
     return Mixture(tuple(parts), believed)
 
 
@@ -70,15 +70,15 @@ def test_answers_are_those_of_all_shapes_side_by_side(life: str, change: float) 
 
 
 def test_hopeless_shapes_are_dropped_and_come_back_when_the_noise_changes() -> None:
-    contest = Contest(looked("jumps", 1e-6, 3))
+    competition = Competition(looked("jumps", 1e-6, 3))
     for shape in first_shapes(T):
-        contest.enter(shape)
+        competition.enter(shape)
 
     def there() -> list[bool]:
-        return [entrant.basis is not None for entrant in contest._entrants]  # noqa: SLF001
+        return [entrant.basis is not None for entrant in competition._entrants]  # noqa: SLF001
 
     assert not there()[0]  # it does move
     assert sum(there()) < len(first_shapes(T)) / 2
-    contest.settle(np.full(2, 1e9))
-    contest.mixture()
+    competition.settle(np.full(2, 1e9))
+    competition.mixture()
     assert there()[0]  # for all that anybody can say
