@@ -71,7 +71,7 @@ class WeaveDecoded(Decoded):
         self._stream = stream
         self._closed = closed
         self._curves: dict[str, Curve] = {}
-        self._latest: Latest[Curve] = Latest(4)
+        self._latest: Latest[Curve] = Latest(2)  # up to now, and up to another period
 
     def _smoothed(self, as_of: int) -> Curve:
         return self._latest.of(as_of, self._reports.smoothed)
