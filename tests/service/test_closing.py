@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -10,9 +11,13 @@ from typing import Any
 import pytest
 from tests.service.asking import asking
 from tests.service.fleets import LISTENING, Fleet
+from tests.service.world import World
 
+from sfumato.errors import InputError
 from sfumato.service import Collector, RunningTask
+from sfumato.service.steady_clock import OpenTime
 from sfumato.store import SQLiteStore, Store
+from sfumato.store.key_wrapping import KeyWrapping
 from sfumato.store.store_addresses import DatabaseAway
 from sfumato.wire.task import Task
 
@@ -183,3 +188,118 @@ def test_a_store_that_is_away_at_any_moment_of_a_close_loses_no_period(
             break
         after += 1
     assert after > 5
+
+
+# ---- one task and the others ---------------------------------------------------------------------
+
+
+def test_a_task_that_is_far_behind_lets_the_others_have_their_turn(pair: Pair) -> None:
+    second = pair.one.publish(LISTENING, START, grace=GRACE + 1)
+    pair.end_of(3, GRACE + 1)
+    closed = [running for _ in range(6) for running, _ in pair.one.close_due(patience=0)]
+    assert closed == [pair.running, second] * 3
+
+
+def test_what_makes_no_sense_of_one_task_stops_no_other(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = pair.one.publish(LISTENING, START, grace=GRACE + 1)
+    strange = pair.one.publish(LISTENING, START, grace=GRACE + 2)
+    take_over = pair.other.desk.take_over
+
+    def taken_over(stored: Any) -> RunningTask:
+        if stored.task_id == strange.task_id:
+            raise InputError("another secret has wrapped its key.")
+        return take_over(stored)
+
+    monkeypatch.setattr(pair.other.desk, "take_over", taken_over)
+    pair.end_of(1, GRACE + 2)
+    closed = {running.name for running, _ in pair.other.close_due()}
+    assert closed == {pair.running.name, second.name}
+    monkeypatch.undo()
+    pair.other._closer._failures.clear()  # noqa: SLF001 -- it is tried again at once
+    assert [running.name for running, _ in pair.other.close_due()] == [strange.name]
+
+
+def test_a_task_that_is_published_while_others_are_looked_at_stays(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = pair.stores[0].versions
+    published: list[RunningTask] = []
+
+    def read() -> dict[bytes, int]:
+        before = versions()
+        published.append(pair.one.publish(LISTENING, START, grace=GRACE + 7))
+        return before
+
+    monkeypatch.setattr(pair.stores[0], "versions", read)
+    pair.one._closer.follow()  # noqa: SLF001
+    monkeypatch.undo()
+    assert published[0].task_id in pair.one.running_tasks
+    pair.end_of(1)
+    fleet = Fleet(published[0], len(VALUES))
+    n = pair.one.take(published[0], fleet.body(VALUES)).accepted
+    assert sum(published[0].participation().values()) == n > 0
+
+
+def test_a_task_has_its_keys_at_every_moment_of_a_renewal(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = [dict(pair.running.keys)]
+    unwrap = KeyWrapping.unwrap
+
+    def unwrapped(*given: Any) -> bytes:
+        known.append(dict(pair.running.keys))
+        return unwrap(*given)
+
+    monkeypatch.setattr(KeyWrapping, "unwrap", unwrapped)
+    pair.one.desk.look_again(pair.running.task_id)
+    assert len(known) > 1
+    assert all(keys.keys() == known[0].keys() for keys in known)
+
+
+def test_a_deletion_whose_end_was_not_heard_of_leaves_nothing_in_memory(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair.end_of(1)
+    fleet = Fleet(pair.running, len(VALUES))
+    assert pair.one.take(pair.running, fleet.body(VALUES)).accepted
+    delete = pair.stores[0].delete_task
+
+    def deleted(task_id: bytes) -> None:
+        delete(task_id)
+        raise DatabaseAway("the database has broken off.")
+
+    monkeypatch.setattr(pair.stores[0], "delete_task", deleted)
+    with pytest.raises(DatabaseAway):
+        pair.one.delete(pair.running)
+    assert pair.one.ids_in_memory == 0
+    assert not pair.stores[0]._own  # noqa: SLF001
+    assert not pair.one.running_tasks
+
+
+# ---- the watch on the clock ----------------------------------------------------------------------
+
+
+def test_nothing_closes_while_nothing_is_taken_nor_until_a_grace_after(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    watch = world.service._watch  # noqa: SLF001
+    steady = [0.0]
+    watch._open = OpenTime(lambda: steady[0])  # noqa: SLF001
+    watch._clock = lambda: world.now  # type: ignore[assignment]  # noqa: SLF001
+    world.now = START + 100.0  # all is due
+
+    def closed_after(seconds: int) -> int:
+        for _ in range(seconds):
+            steady[0] += 1.0
+            asyncio.run(watch.look())
+        return world.open.closed
+
+    assert closed_after(4) == 0
+    world.service.health.troubles = ["the disk is full"]
+    assert closed_after(30) == 0
+    world.service.health.troubles = []
+    assert closed_after(4) == 0  # its grace is 5 s
+    assert closed_after(2) > 0
+    watch.stop()
+    world.store.close()

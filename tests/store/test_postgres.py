@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -120,3 +121,21 @@ def test_a_closer_whose_connection_was_cut_lets_others_close(
         with other.closing() as theirs:
             assert theirs
     other.close()
+
+
+def test_a_closer_that_stands_still_lets_others_close(
+    server: OwnPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.store.postgres.CLOSING", 300)
+    still, other = PostgresStore(server.dsn), PostgresStore(server.dsn)
+    with still.closing() as ours:
+        assert ours
+        with other.closing() as theirs:
+            assert not theirs
+        time.sleep(0.8)
+        with other.closing() as theirs:
+            assert theirs
+    with still.closing() as ours:
+        assert ours
+    for store in (still, other):
+        store.close()

@@ -94,9 +94,14 @@ class Access:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the tokens again."""
-        self._roles = self._store.tokens()
+        """Read the tokens again; if that fails, those that are known stay for a while."""
         self._at = time.monotonic()
+        self._roles = self._store.tokens()
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the tokens should be read again before somebody is judged by them."""
+        return time.monotonic() - self._at > REFRESH
 
     def role(self, request: Request) -> str | None:
         """Return the role of a request's sender; None without a known token."""
@@ -107,8 +112,6 @@ class Access:
         token = _token(authorization)
         if token is None:
             return None
-        if time.monotonic() - self._at > REFRESH:
-            self.refresh()
         return self._roles.get(_digest(token))
 
     def _reads(self, role: str | None, running: RunningTask) -> bool:

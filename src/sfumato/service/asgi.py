@@ -36,6 +36,8 @@ from sfumato.service.office import Office
 from sfumato.service.page_routes import Pages
 from sfumato.service.preparing import Preparation
 from sfumato.service.running_task import RunningTask
+from sfumato.service.store_news import StoreNews
+from sfumato.service.store_problems import STORE_PROBLEMS, refuse_while
 from sfumato.service.task_submission import PublishRequest
 from sfumato.service.upload_path import UploadPath
 from sfumato.service.writer import Writer
@@ -62,6 +64,8 @@ DESKS: Final = 2
 
 LOOK: Final = 1.0
 """The number of seconds between two looks at the store, the disk and the memory."""
+LONGEST_LOOK: Final = 8.0
+"""The number of seconds after which a look has got no answer; trying a database takes up to 5."""
 
 
 class Service:
@@ -113,6 +117,7 @@ class Service:
             rate=self.rate,
             metrics=self.metrics,
         )
+        self.news = StoreNews(collector, self.access)
         self.crew = crew or Crew()
         self.office = Office(collector, self.writer, self.access, self.crew)
         self.bell = Bell()
@@ -120,6 +125,7 @@ class Service:
         self._desks = ThreadPoolExecutor(DESKS, "desk")
         # Publishing may search for long, and must not delay answers.
         self._publishing = ThreadPoolExecutor(1, "publishing")
+        self._looking = ThreadPoolExecutor(1, "looking")
         self._listeners = Room(MOST_LISTENERS)
         self._questions, self._publications = Room(MOST_QUESTIONS), Room(MOST_PUBLICATIONS)
         self.pages = Pages(self, self._readable, self._asked)
@@ -174,14 +180,21 @@ class Service:
             await asyncio.to_thread(self.writer.stop)
             self.pages.stop()
             self._preparation.stop()
-            for pool in (self._desks, self._publishing):
+            self.news.stop()
+            for pool in (self._desks, self._publishing, self._looking):
                 pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _looked(self) -> list[str]:
+        """Look after the store; return what is wrong, or that it gives no answer."""
+        look = asyncio.get_running_loop().run_in_executor(self._looking, self.health.look)
+        done, _ = await asyncio.wait([look], timeout=LONGEST_LOOK)
+        return look.result() if done else ["the store gives no answer"]
 
     async def _look(self) -> None:
         """Look after the store once a second; log what goes wrong, and when it is over."""
         while True:
             before = self.health.troubles
-            troubles = await asyncio.to_thread(self.health.look)
+            troubles = await self._looked()
             if troubles and troubles != before:
                 log().error("not ready", troubles=troubles)
             elif before and not troubles:
@@ -216,6 +229,7 @@ class Service:
 
     async def _publish(self, request: Request) -> Response:
         self.access.need(request, "operator")
+        refuse_while(self.health.troubles)
         async with self.gate.body(request, LARGEST_TASK, self.clients.of(request.scope)) as body:
             try:
                 asked = PublishRequest.parse(body)
@@ -273,9 +287,10 @@ class Service:
         del request
         if not (self.writer.is_alive and self.intake.is_alive) or self.bell.stopping:
             raise Refused("busy", "Nothing can be written now.", {"Retry-After": "5"})
-        own = await asyncio.to_thread(self.health.look)
+        own = await self._looked()
         if troubles := [*own, *self.crew.troubles_of_others()]:
-            raise Refused("busy", f"{'; '.join(troubles)}.".capitalize(), {"Retry-After": "5"})
+            words = f"{'; '.join(troubles)}."
+            raise Refused("busy", words[:1].upper() + words[1:], {"Retry-After": "5"})
         down = [f"worker {name}" for name in self.crew.down()]
         return JSONResponse({"status": "ready", **({"down": down} if down else {})})
 
@@ -298,7 +313,7 @@ class Service:
 
     def _running_task(self, request: Request) -> RunningTask:
         try:
-            return self.collector.running_task(request.path_params["task_id"])
+            return self.collector.known_task(request.path_params["task_id"])
         except InputError:
             raise Refused(
                 "unknown-task", "There is no task of this id; /v1/tasks lists them."
@@ -307,7 +322,7 @@ class Service:
     def _readable(self, request: Request) -> RunningTask:
         """Return the task of a request if its sender may read the answers."""
         try:
-            running = self.collector.running_task(request.path_params["task_id"])
+            running = self.collector.known_task(request.path_params["task_id"])
         except InputError:
             running = None
         return self.access.readable(request, running)
@@ -368,7 +383,9 @@ def make_app(service: Service) -> ASGIApp:
         *service.pages.routes(),
     ]
     app = Starlette(
-        routes=routes, exception_handlers=handlers_for_people, lifespan=service.lifespan
+        routes=routes,
+        exception_handlers=handlers_for_people | STORE_PROBLEMS,
+        lifespan=service.lifespan,
     )
     app.router.redirect_slashes = False  # each resource has one address
-    return Edge(app, service.collector.base, service.uploads)
+    return Edge(app, service.collector.base, service.uploads, service.news)

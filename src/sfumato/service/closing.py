@@ -10,7 +10,8 @@ from typing import Final
 from sfumato.service.running_task import RunningTask
 from sfumato.service.second_door import SecondDoor
 from sfumato.service.task_desk import TaskDesk
-from sfumato.store import Release, Store
+from sfumato.store import Release, Store, StoredTask
+from sfumato.store.store_addresses import DatabaseAway
 
 __all__ = ["PATIENCE", "Closer"]
 
@@ -51,6 +52,8 @@ class Closer:
         """The last period of each task whose contents have been erased."""
         self._failures: dict[bytes, tuple[int, float]] = {}
         """How often each task could not close, and when it is tried again."""
+        self._next_turn: bytes | None = None
+        """The task that closes first the next time, because there was no time left for it."""
 
     def close_due(self, now: float, open_for: float, patience: float) -> Closed:
         """Close the periods that are due at a time.
@@ -75,32 +78,57 @@ class Closer:
             if not ours:
                 return closed
             closed += self.follow()
-            for running in list(self._desk.running_tasks.values()):
-                if self._failures.get(running.task_id, (0, 0.0))[1] <= time.monotonic():
-                    closed += self._tried(running, now, open_for, end)
-                if time.monotonic() > end:
+            for count, running in enumerate(self._in_turn()):
+                if count and time.monotonic() > end:
+                    self._next_turn = running.task_id
                     break
+                if not self._pauses(running.task_id):
+                    closed += self._tried(running, now, open_for, end)
         return closed
+
+    def _in_turn(self) -> list[RunningTask]:
+        """Return all tasks, first those that have waited since the last time."""
+        running_tasks = list(self._desk.running_tasks.values())
+        names = [running.task_id for running in running_tasks]
+        first = names.index(self._next_turn) if self._next_turn in names else 0
+        self._next_turn = None
+        return running_tasks[first:] + running_tasks[:first]
+
+    def _pauses(self, task_id: bytes) -> bool:
+        """Return whether it is too early to try again what has failed."""
+        return self._failures.get(task_id, (0, 0.0))[1] > time.monotonic()
 
     def follow(self) -> Closed:
         """Take over what other processes have changed; return what they have released."""
+        known = list(self._desk.running_tasks)  # what is published from here on is not gone
         versions = self._store.versions()
-        for task_id in self._desk.drop_others(versions):
-            self.forget(task_id)
+        for task_id in known:
+            if task_id not in versions:
+                self._desk.running_tasks.pop(task_id, None)
+                self.forget(task_id)
         changed = {
             task_id for task_id, number in versions.items() if self._is_news(task_id, number)
         }
         for stored in self._store.tasks() if changed else []:
-            if stored.task_id in changed:
-                self._desk.take_over(stored)
-                self._versions[stored.task_id] = versions[stored.task_id]
-                self._forget(self._desk.running_tasks[stored.task_id])
+            if stored.task_id in changed and not self._pauses(stored.task_id):
+                self._take_over(stored, versions[stored.task_id])
         closed: Closed = []
         while self._desk.news:
             closed.append(self._desk.news.pop(0))
         for running, _ in closed:
             self._forget(running)
         return closed
+
+    def _take_over(self, stored: StoredTask, version: int) -> None:
+        """Take over what the store has of a task; if it makes no sense, the others go on."""
+        try:
+            self._forget(self._desk.take_over(stored))
+        except DatabaseAway:
+            raise
+        except Exception as error:  # noqa: BLE001 -- such as a key that another secret has wrapped
+            self._failed(stored.task_id, stored.closed + 1, error)
+        else:
+            self._versions[stored.task_id] = version
 
     def forget(self, task_id: bytes) -> None:
         """Drop from memory all that belongs to a deleted task, which may be published again."""
@@ -133,7 +161,7 @@ class Closer:
             self._erase(running, now)
         except Exception as error:  # noqa: BLE001 -- the other tasks go on
             if running.task_id in self._desk.running_tasks:  # it was not deleted meanwhile
-                self._failed(running, error)
+                self._failed(running.task_id, running.driver.period, error)
         else:
             self._failures.pop(running.task_id, None)
         return closed
@@ -155,16 +183,16 @@ class Closer:
             self._store.erase_contents(running.task_id, until)
             self._erased[running.task_id] = until
 
-    def _failed(self, running: RunningTask, error: Exception) -> None:
+    def _failed(self, task_id: bytes, period: int, error: Exception) -> None:
         from sfumato.web.logs import log  # noqa: PLC0415 -- a collector without a network needs none
 
-        before, _ = self._failures.get(running.task_id, (0, 0.0))
+        before, _ = self._failures.get(task_id, (0, 0.0))
         pause = min(math.ldexp(1.0, before - 1), LONGEST_PAUSE) if before else 0.0
-        self._failures[running.task_id] = (min(before + 1, 60), time.monotonic() + pause)
+        self._failures[task_id] = (min(before + 1, 60), time.monotonic() + pause)
         log().error(
             "period does not close",
-            task=running.name,
-            period=running.driver.period,
+            task=task_id.hex(),
+            period=period,
             kind=type(error).__name__,
             problem=str(error)[:200],
         )

@@ -22,6 +22,8 @@ LONGEST: Final = 0.25
 """The longest time between two looks at the clock, in seconds."""
 SHORTEST: Final = 0.005
 """The shortest time between two looks at the clock, in seconds."""
+NEVER: Final = -1.0
+"""Stands for no time in which reports could be uploaded, so that no grace is over."""
 
 
 class ClosingWatch:
@@ -68,6 +70,7 @@ class ClosingWatch:
                 pause = min(max(self._soonest(), SHORTEST), LONGEST)
             except Exception as error:  # noqa: BLE001 -- the clock must go on
                 self._open.interrupted()
+                self._writer.health.failed("the last look at what has to close", error)
                 log().error("clock", kind=type(error).__name__, problem=str(error)[:200])
                 pause = 1.0
             await asyncio.sleep(pause)
@@ -82,10 +85,11 @@ class ClosingWatch:
 
     async def _close(self) -> None:
         """Close what is due, and say so."""
-        if self._writer.failures != self._failures:
+        if self._writer.failures != self._failures or self._writer.health.troubles:
             self._failures = self._writer.failures
-            self._open.interrupted()
-        work = partial(self._collector.close_due, now=self._clock(), open_for=self._open.look())
+            self._open.interrupted()  # nothing was taken, so that devices need their grace again
+        open_for = NEVER if self._writer.health.troubles else self._open.look()
+        work = partial(self._collector.close_due, now=self._clock(), open_for=open_for)
         began = time.monotonic()
         closed = await asyncio.get_running_loop().run_in_executor(self._thread, work)
         self._writer.health.tick()

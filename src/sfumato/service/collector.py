@@ -117,12 +117,21 @@ class Collector:
     def delete(self, running: RunningTask) -> None:
         """Delete a task and all that is kept of it; only the writing thread may call this."""
         self.running_tasks.pop(running.task_id, None)
-        self.store.delete_task(running.task_id)
-        self._closer.forget(running.task_id)
+        try:
+            self.store.delete_task(running.task_id)
+        finally:  # it may be gone even if this process was not told so
+            self._closer.forget(running.task_id)
 
     def running_task(self, name: str) -> RunningTask:
-        """Return a task by its id in hexadecimal digits; raise InputError if there is none."""
+        """Return a task by its id in hexadecimal digits; raise InputError if there is none.
+
+        The store is read for it if this process does not know the task.
+        """
         return self.desk.running_task(name)
+
+    def known_task(self, name: str) -> RunningTask:
+        """Return the same without reading the store, as an event loop needs it."""
+        return self.desk.known_task(name)
 
     def admit(
         self, running: RunningTask, body: bytes, *, mixed: bool = False, client: str = ""

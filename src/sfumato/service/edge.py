@@ -10,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.service.browsers import refuse_foreign_pages
+from sfumato.service.store_news import StoreNews
 from sfumato.service.upload_path import UploadPath
 from sfumato.web.problems import Refused
 
@@ -29,10 +30,11 @@ class Edge:
     Each request has an id, which is in the response and in what is logged.
     """
 
-    def __init__(self, app: ASGIApp, base: str, uploads: UploadPath) -> None:
+    def __init__(self, app: ASGIApp, base: str, uploads: UploadPath, news: StoreNews) -> None:
         self._app = app
         self._base = base
         self._uploads = uploads
+        self._news = news
         self._start, self._number = secrets.token_hex(4), count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -42,6 +44,7 @@ class Edge:
             return
         request_id = scope["request_id"] = f"{self._start}-{next(self._number):x}"
         named = (b"x-request-id", request_id.encode())
+        await self._news.before(scope)
         if self._uploads.is_for(scope):
             extra = [*HEADERS, UNCACHED, named]
             await self._uploads.respond(scope, receive, send, extra)

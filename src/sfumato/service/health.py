@@ -23,6 +23,9 @@ LEAST_DISK: Final = 32 << 20
 LEAST_MEMORY: Final = 64 << 20
 """The numbers of bytes of disk and of memory that have to be free."""
 
+PROBE: Final = 5.0
+"""The number of seconds between two attempts to write to a store elsewhere."""
+
 STUCK: Final = 20.0
 """The number of seconds after which a clock or a writer that does not go on is stuck."""
 
@@ -72,6 +75,7 @@ class Health:
         self._lock = threading.Lock()
         self._ticked = clock()
         self._failure = ""
+        self._next_probe = clock() + PROBE
         self.troubles: list[str] = []
         """What is wrong, as it was seen at the last look."""
 
@@ -79,9 +83,9 @@ class Health:
         """Note that the clock that closes periods goes on."""
         self._ticked = self._clock()
 
-    def failed(self, error: Exception) -> None:
-        """Note that a commit failed; this is trouble until something can be written again."""
-        self._failure = f"the last commit failed ({type(error).__name__})"
+    def failed(self, what: str, error: Exception) -> None:
+        """Note that something has failed; this is trouble until something can be written again."""
+        self._failure = f"{what} failed ({type(error).__name__})"
 
     def committed(self) -> None:
         """Note that a commit succeeded; raise Lost if it is not on the file that is there."""
@@ -151,6 +155,9 @@ class Health:
     def _about_disk(self) -> Iterator[str]:
         """Yield what is wrong with the disk; after a commit that failed, try to write."""
         if self._path is None:
+            if not self._failure and self._clock() >= self._next_probe:
+                self._next_probe = self._clock() + PROBE
+                self._failure = "the last attempt to write failed"
             yield from self._about_failure(self._probe)
             return
         folder = self._path.resolve().parent

@@ -27,6 +27,8 @@ class CollectorMetrics:
     def __init__(self, collector: Collector) -> None:
         self.registry = CollectorRegistry()
         self._collector = collector
+        self._shown: set[str] = set()
+        """The names of the tasks that have metrics."""
         self._reports = self._counter("reports", "Reports by what became of them.", "outcome")
         for outcome in ("accepted", "repeated", *REASONS):
             self._reports.labels(outcome)
@@ -150,10 +152,22 @@ class CollectorMetrics:
         self._closed.inc(periods)
         self._settling.observe(seconds)
 
+    def _forget(self, name: str) -> None:
+        """Drop the metrics of a task that is not there any more."""
+        for gauge in (self._lag, self._flagged, self._engine_lag):
+            gauge.remove_by_labels({"task": name})
+        for metric in (self._by_task, self._engine_reports):
+            metric.remove_by_labels({"task": name})
+
     def figures(self) -> Figures:
         """Return the metrics of this process."""
         now = self._collector.clock()
-        for running in list(self._collector.running_tasks.values()):
+        running_tasks = list(self._collector.running_tasks.values())
+        there = {running.name for running in running_tasks}
+        for name in self._shown - there:
+            self._forget(name)
+        self._shown = there
+        for running in running_tasks:
             lag = 0.0 if running.is_over else max(0.0, now - running.next_at)
             self._lag.labels(running.name).set(lag)
             self._flagged.labels(running.name).set(len(running.suspicions()))

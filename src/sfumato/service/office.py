@@ -15,6 +15,7 @@ from sfumato.service.access import ROLES, Access, new_token, role_of_task, set_t
 from sfumato.service.collector import Collector
 from sfumato.service.crew import Crew
 from sfumato.service.running_task import RunningTask
+from sfumato.service.store_problems import refuse_while
 from sfumato.service.writer import Writer
 from sfumato.web.logs import log
 from sfumato.web.problems import Refused
@@ -106,13 +107,14 @@ class Office:
     def _task(self, request: Request) -> RunningTask:
         self.access.need(request, "operator")
         try:
-            return self.collector.running_task(request.path_params["task_id"])
+            return self.collector.known_task(request.path_params["task_id"])
         except InputError as error:
             raise Refused("unknown-task", str(error)) from None
 
     async def _written(self, work: Callable[[], object]) -> object:
+        refuse_while(self.writer.health.troubles)
         done = await asyncio.wrap_future(self.writer.call(work))
-        self.access.refresh()
+        await asyncio.to_thread(self.access.refresh)
         await self.crew.tell()
         return done
 

@@ -116,11 +116,12 @@ class RunningTask:
         )
         self.is_archived = stored.archived
         self.gaps = tuple(stored.gaps)
-        self.keys: dict[int, Key] = {}
+        keys: dict[int, Key] = {}
         if self._wrapping is not None:
             for number, kept in stored.keys.items():
                 private = self._wrapping.unwrap(stored.task_id, number, kept)
-                self.keys[number] = Key.of(published.spec, number, private)
+                keys[number] = Key.of(published.spec, number, private)
+        self.keys = keys  # at once, because reports are opened meanwhile
         self.until = dict(stored.until)
 
     @property

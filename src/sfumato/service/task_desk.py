@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -125,20 +125,14 @@ class TaskDesk:
         """Return a private key as the store keeps it."""
         return self.wrapping.wrap(task_id, number, key.private_bytes_raw())
 
-    def take_over(self, stored: StoredTask) -> None:
+    def take_over(self, stored: StoredTask) -> RunningTask:
         """Take over what the store has of a task now, as another process may have changed it."""
         running = self.running_tasks.get(stored.task_id)
         if running is None:
             running = self.running_tasks.setdefault(stored.task_id, self._running(stored))
         running.renew(stored)
         self.news += [(running, release) for release in running.follow()]
-
-    def drop_others(self, known: Container[bytes]) -> list[bytes]:
-        """Drop the tasks that are not among these, as another process has deleted them."""
-        gone = [each for each in list(self.running_tasks) if each not in known]
-        for task_id in gone:
-            self.running_tasks.pop(task_id, None)
-        return gone
+        return running
 
     def look_again(self, task_id: bytes) -> None:
         """Take over a task that may have changed, some times a second at most."""
@@ -210,19 +204,26 @@ class TaskDesk:
         (stored,) = (t for t in self.store.tasks() if t.task_id == running.task_id)
         running.renew(stored)
 
-    def running_task(self, name: str) -> RunningTask:
+    def known_task(self, name: str) -> RunningTask:
         """Return a task by its id in hexadecimal digits; raise InputError if there is none."""
         try:
             task_id = bytes.fromhex(name)
         except ValueError:
             raise InputError("there is no task of this id.") from None
-        if task_id not in self.running_tasks:
-            self._look_for_new()
-        if task_id not in self.running_tasks:
+        running = self.running_tasks.get(task_id)
+        if running is None:
             raise InputError("there is no task of this id.")
-        return self.running_tasks[task_id]
+        return running
 
-    def _look_for_new(self) -> None:
+    def running_task(self, name: str) -> RunningTask:
+        """Return the same, also if another process has published it a moment ago."""
+        try:
+            return self.known_task(name)
+        except InputError:
+            self.look_for_new()
+            return self.known_task(name)
+
+    def look_for_new(self) -> None:
         """Look whether another process has published tasks, some times a second at most."""
         now = time.monotonic()
         if now < self._next_look:

@@ -79,7 +79,7 @@ class UploadPath(UploadAddress):
 
     async def _receipt(self, scope: Scope, receive: Receive) -> bytes:
         try:
-            running = self._collector.running_task(task_of(scope))
+            running = self._collector.known_task(task_of(scope))
         except InputError:
             raise Refused(
                 "unknown-task", "There is no task of this id; /v1/tasks lists them."

@@ -186,7 +186,7 @@ class Writer:
         """Note that a commit failed; return what those learn who wait for it."""
         self.failures += 1
         log().error("commit failed", kind=type(error).__name__, problem=str(error)[:200])
-        self.health.failed(error)
+        self.health.failed("the last commit", error)
         return Unwritten("Nothing can be written now; try again.")
 
 

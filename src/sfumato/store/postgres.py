@@ -46,6 +46,8 @@ PROBE: Final = 2_000
 """The milliseconds after which an attempt to write has failed."""
 STALLED: Final = 30_000
 """The milliseconds after which the database ends the transaction of a process that stands still."""
+CLOSING: Final = 120_000
+"""The same for a process that closes periods, which may work for long without the database."""
 
 
 @contextmanager
@@ -60,9 +62,10 @@ def translated() -> Iterator[None]:
 class _Session:
     """One connection to the database, made anew when it is lost."""
 
-    def __init__(self, dsn: str, name: str) -> None:
+    def __init__(self, dsn: str, name: str, stalled: int = STALLED) -> None:
         self._dsn = dsn
         self.name = name
+        self._stalled = stalled
         self.lock = RLock()
         self._connection: psycopg.Connection[Any] | None = None
         self._next_try = 0.0
@@ -76,7 +79,7 @@ class _Session:
                 self._connection = psycopg.connect(
                     self._dsn,
                     autocommit=True,
-                    options=f"-c idle_in_transaction_session_timeout={STALLED}",
+                    options=f"-c idle_in_transaction_session_timeout={self._stalled}",
                     **SETTINGS,  # type: ignore[arg-type]
                 )
             except psycopg.Error as error:
@@ -124,7 +127,8 @@ class _Session:
                 self._connection.close()
 
     def _translated(self, error: psycopg.Error) -> Exception:
-        if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
+        lost = self._connection is None or self._connection.closed
+        if lost or isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
             self.close()
             return DatabaseAway(f"{self.name} has broken off ({_short(error)}).")
         if isinstance(error, psycopg.ProgrammingError):
@@ -151,7 +155,7 @@ class PostgresStore(TaskLives, EngineTables):
         self.name, self._dsn = _name(dsn), dsn
         self._writer_session = _Session(dsn, self.name)
         self._reader_session = _Session(dsn, self.name)
-        self._closer_session = _Session(dsn, self.name)
+        self._closer_session = _Session(dsn, self.name, CLOSING)
         try:
             with self._writer_session.transaction() as db:
                 self._migrate(db)
@@ -232,17 +236,21 @@ class PostgresStore(TaskLives, EngineTables):
 
     @contextmanager
     def closing(self) -> Iterator[bool]:
-        """Give whether this process closes periods now; others do not."""
+        """Give whether this process closes periods now; others do not.
+
+        The lock is that of a transaction, which the database ends if this process stands still or
+        its machine is gone. Then another one closes; whoever comes second changes nothing.
+        """
         session = self._closer_session
         with session.lock:
-            query = "SELECT CAST(pg_try_advisory_lock(?) AS INTEGER)"
-            ((ours,),) = session.rows(query, (CLOSER,), cells=(FLAG,))
+            session.run("BEGIN")
             try:
+                query = "SELECT CAST(pg_try_advisory_xact_lock(?) AS INTEGER)"
+                ((ours,),) = session.rows(query, (CLOSER,), cells=(FLAG,))
                 yield bool(ours)
             finally:
-                if ours:
-                    with suppress(DatabaseAway):  # a lost connection has lost the lock as well
-                        session.run("SELECT pg_advisory_unlock(?)", (CLOSER,))
+                with suppress(DatabaseAway):  # a lost connection has lost the lock as well
+                    session.run("ROLLBACK")
 
     def unwritable(self) -> str | None:
         """Return why nothing can be written now, tried on a connection of its own."""

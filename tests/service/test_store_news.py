@@ -1,0 +1,146 @@
+"""A store that gives no answer, or cannot be written, holds up no request."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from tests.service.world import TASK, World
+
+from sfumato.service import access, store_news
+from sfumato.service import health as healths
+from sfumato.service.health import PROBE, Health
+from sfumato.service.store_news import StoreNews
+from sfumato.store.store_addresses import DatabaseAway
+
+STRANGER = "/v1/tasks/" + "0" * 64
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    with made.client:
+        yield made
+    made.store.close()
+
+
+def test_requests_wait_for_a_silent_store_once_and_not_for_long(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = Event()
+    monkeypatch.setattr(world.store, "versions", answer.wait)
+    monkeypatch.setattr(store_news, "PATIENCE", 0.2)
+    news = StoreNews(world.collector, world.service.access)
+    scope: Any = {"path": STRANGER, "headers": []}
+
+    async def asked() -> list[float]:
+        times, ticks = [], 0.0
+        for _ in range(3):
+            began = time.monotonic()
+            waiting = asyncio.create_task(news.before(scope))
+            await asyncio.sleep(0)  # the loop goes on meanwhile
+            ticks = max(ticks, time.monotonic() - began)
+            await waiting
+            times.append(time.monotonic() - began)
+        assert ticks < 0.1
+        return times
+
+    first, *others = asyncio.run(asked())
+    assert first >= 0.2
+    assert max(others) < 0.1
+    answer.set()
+    news.stop()
+
+
+def test_tokens_that_are_known_are_good_enough_while_the_store_is_away(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> None:
+        raise DatabaseAway("the database cannot be reached.")
+
+    monkeypatch.setattr(access, "REFRESH", -1.0)
+    monkeypatch.setattr(world.store, "tokens", away)
+    assert world.client.get("/metrics", headers=world.headers("analyst")).status_code == 200
+    assert world.client.get("/metrics", headers=world.headers("x" * 30)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DatabaseAway("the database secret.example has broken off."),
+        sqlite3.OperationalError("disk I/O error"),
+        OSError(28, "No space left on device"),
+    ],
+)
+def test_whatever_needs_a_store_that_is_away_is_to_be_tried_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    world.now += 20
+    world.close_periods()
+
+    def away(*_: Any, **__: Any) -> Any:
+        raise error
+
+    for name in ("tallies", "participation", "add_task", "set_token"):
+        monkeypatch.setattr(world.store, name, away)
+    operator = world.headers("operator")
+    name = world.open.name
+    for response in (
+        world.client.get(f"/v1/tasks/{name}/answers?query=mean&period=1"),
+        world.client.post("/v1/tasks", json={"task": TASK}, headers=operator),
+        world.client.post(f"/v1/tasks/{name}/tokens?name=lab", headers=operator),
+    ):
+        assert response.status_code == 503
+        assert response.headers["retry-after"] == "5"
+        assert "cannot be read or written now" in response.json()["detail"]
+        assert "secret.example" not in response.text
+
+
+def test_nothing_is_changed_while_it_would_be_lost(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(healths, "free_memory", lambda: 5 << 20)
+    assert world.client.get("/readyz").status_code == 503
+    operator, name = world.headers("operator"), world.open.name
+    for method, address in (
+        ("POST", f"/v1/tasks/{name}/tokens?name=lab"),
+        ("POST", f"/v1/tasks/{name}/keys"),
+        ("POST", f"/v1/tasks/{name}/end?confirm={name}"),
+        ("DELETE", f"/v1/tasks/{name}?confirm={name}"),
+    ):
+        response = world.client.request(method, address, headers=operator)
+        assert response.status_code == 503, address
+        assert "Nothing is changed now: memory is exhausted: 5 MiB are free." in response.text
+    published = world.client.post("/v1/tasks", json={"task": TASK}, headers=operator)
+    assert published.status_code == 503
+    assert len(world.collector.running_tasks) == 2
+
+
+def test_a_store_elsewhere_is_written_to_now_and_then() -> None:
+    now, said = [0.0], ["the database only reads"]
+    health = Health(clock=lambda: now[0], probe=lambda: said[0] or None)
+    assert health.look() == []
+    now[0] = PROBE
+    assert health.look() == [
+        "the last attempt to write failed, and nothing can be written (the database only reads)"
+    ]
+    said[0] = ""
+    assert health.look() == []
+    now[0] += PROBE / 2
+    said[0] = "the database only reads"
+    assert health.look() == []
+
+
+def test_metrics_of_a_deleted_task_are_gone(world: World) -> None:
+    headers, name = world.headers("analyst"), world.hidden.name
+    assert name in world.client.get("/metrics", headers=headers).text
+    world.service.writer.call(lambda: world.collector.delete(world.hidden)).result()
+    text = world.client.get("/metrics", headers=headers).text
+    assert name not in text
+    assert world.open.name in text
