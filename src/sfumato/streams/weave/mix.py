@@ -85,6 +85,11 @@ class Network:
         """Selected queries, which stand for all."""
         return Selected(self)
 
+    @cached_property
+    def selected_of_all(self) -> Selected:
+        """The same once all reports have ended."""
+        return Selected(self, whole=True)
+
     def with_noise(self, ratios: Floats) -> Network:
         """Return the graph if the reports of each span had a multiple of their noise."""
         table = np.stack([self.start, self.end, self.span], axis=1).tolist()
@@ -116,11 +121,12 @@ def variance(
         if name == "online" and network.aligned and 1 in network.spans:
             part = _rising(network, shares)
         elif name in ("online", "prefix"):
-            asked = cast(Asked, name)
             if network.periods > LONG and not network.aligned:
-                part = network.selected.parts(shares, asked)
+                part = network.selected.parts(shares, "mean" if name == "online" else "prefix")
             else:
-                part = _passing(network, shares, asked)
+                part = _passing(network, shares, cast(Asked, name))
+        elif name == "history" and network.periods > LONG and not network.aligned:
+            part = network.selected_of_all.parts(shares, "mean")
         else:
             per_edge = _energy(network.fusion(shares), name)
             summed = np.bincount(network.span, per_edge, minlength=parts.size)

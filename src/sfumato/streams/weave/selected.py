@@ -23,12 +23,14 @@ from sfumato.arrays import Floats, Ints
 if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.mix import Network
 
-__all__ = ["Selected", "last_periods"]
+__all__ = ["Selected", "last_periods", "periods_of_all"]
 
 FIRST: Final = 16
 """The first periods, all of which are selected."""
 RATIO: Final = 1.15
 """The largest ratio of a selected period to the one before, among the later ones."""
+WIDE: Final = 1.4
+"""The same where each selected period needs the reports of all."""
 EXACT: Final = 1e-5
 """The residual, relative to the query, at which a potential counts as solved."""
 
@@ -43,11 +45,15 @@ class Selected:
     ----------
     network
         The graph of reports. All edges of a span that do not start at 0 have its length.
+    whole
+        Whether all reports have ended, and the selected periods are those that are asked about.
 
     """
 
-    def __init__(self, network: Network) -> None:
-        self._lengths, self._weights = last_periods(network.periods, network.spans)
+    def __init__(self, network: Network, *, whole: bool = False) -> None:
+        choose = periods_of_all if whole else last_periods
+        self._asked, self._weights = choose(network.periods, network.spans)
+        self._lengths = np.full_like(self._asked, network.periods) if whole else self._asked
         self._spans = network.spans
         # The conductance of each span's edges that end in a period: to the period it reaches back
         # to, and to the empty state.
@@ -69,14 +75,14 @@ class Selected:
             _Waves(room, rooms.count(room), self._spans) for room in dict.fromkeys(rooms)
         ]
 
-    def parts(self, shares: Floats, asked: Literal["online", "prefix"]) -> Floats:
+    def parts(self, shares: Floats, asked: Literal["mean", "prefix"]) -> Floats:
         """Return each span's part of the average variance, infinite if a period is unknown."""
         if not (self._reached @ shares > 0).all():
             return np.full(shares.size, np.inf)
-        lengths = self._lengths
-        query = np.ones(lengths.sum())
-        if asked == "online":
-            query = np.concatenate([np.arange(length) == length - 1.0 for length in lengths])
+        query = np.ones(self._lengths.sum())
+        if asked == "mean":
+            own = zip(self._lengths, self._asked, strict=True)
+            query = np.concatenate([np.arange(1, length + 1) == period for length, period in own])
         potential = self._solved(query.astype(np.float64), shares)
         weights = self._repeated(self._weights)
         parts = self._empty @ (weights * potential**2)
@@ -176,7 +182,7 @@ def _current(potential: Floats, joint: Sequence[tuple[int, Floats]], empty: Floa
     return current
 
 
-def last_periods(periods: int, spans: Sequence[int]) -> tuple[Ints, Floats]:
+def last_periods(periods: int, spans: Sequence[int], ratio: float = RATIO) -> tuple[Ints, Floats]:
     """Return the selected periods, and the share of all periods that each represents.
 
     Examples
@@ -190,11 +196,27 @@ def last_periods(periods: int, spans: Sequence[int]) -> tuple[Ints, Floats]:
     shares = [1.0] * FIRST
     for before, end in pairwise(ends):
         first = before + 1
-        count = 4 + int(np.log(end / first) / np.log(RATIO))
+        count = 4 + int(np.log(end / first) / np.log(ratio))
         some = np.unique(np.round(np.geomspace(first, end, count)).astype(np.int64))
         chosen += some.tolist()
         shares += _represented(some).tolist()
     return np.array(chosen), np.array(shares) / periods
+
+
+def periods_of_all(periods: int, spans: Sequence[int]) -> tuple[Ints, Floats]:
+    """Return the same for periods whose reports have all ended: dense at both ends.
+
+    Examples
+    --------
+    >>> periods_of_all(140, [1, 4, 16, 0])[0].tolist()[14:-14]
+    [15, 16, 17, 21, 25, 31, 38, 47, 57, 70, 71, 84, 94, 103, 110, 116, 120, 124, 125, 126]
+
+    """
+    first, before = last_periods((periods + 1) // 2, spans, WIDE)
+    last, after = last_periods(periods // 2, spans, WIDE)
+    chosen = np.concatenate([first, periods + 1 - last[::-1]])
+    shares = np.concatenate([before * ((periods + 1) // 2), (after * (periods // 2))[::-1]])
+    return chosen, shares / periods
 
 
 def _represented(chosen: Ints) -> Floats:
