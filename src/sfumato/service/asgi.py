@@ -232,8 +232,7 @@ class Service:
         refuse_while(self.health.troubles)
         async with self.gate.body(request, LARGEST_TASK, self.clients.of(request.scope)) as body:
             try:
-                asked = PublishRequest.parse(body)
-                running = await self._published(request, asked)
+                running = await self._published(request, body)
             except (InputError, ConfigurationError) as error:
                 raise Refused("not-a-task", str(error)) from None
         await self.crew.tell()
@@ -305,11 +304,17 @@ class Service:
             self._desks, self._questions, self.clients.of(request.scope), work, *arguments
         )
 
-    async def _published(self, request: Request, asked: PublishRequest) -> RunningTask:
-        client = self.clients.of(request.scope)
-        return await _at(
-            self._publishing, self._publications, client, asked.publish, self.collector
-        )
+    async def _published(self, request: Request, body: bytes) -> RunningTask:
+        """Publish a task, unless its sender leaves before it is designed."""
+        client, connection = self.clients.of(request.scope), request.scope.get("sfumato.connection")
+
+        def publish() -> RunningTask:
+            asked = PublishRequest.parse(body)
+            return asked.publish(
+                self.collector, lambda: connection is None or not connection.has_left
+            )
+
+        return await _at(self._publishing, self._publications, client, publish)
 
     def _running_task(self, request: Request) -> RunningTask:
         try:

@@ -81,14 +81,22 @@ class Collector:
         sealed: bool = True,
         public: bool = False,
         endpoint: str = "",
+        wanted: Callable[[], bool] = lambda: True,
     ) -> RunningTask:
         """Publish a task; by default its first period starts at the next multiple of its length.
 
         Devices send to the address in the task or, if it has none, to this collector; the address
-        becomes part of the task. Publishing the same task again changes nothing.
+        becomes part of the task. Publishing the same task again changes nothing. Nothing is
+        published, and InputError raised, if it is not wanted any more once it has been designed.
         """
         return self.desk.publish(
-            task, start, grace=grace, sealed=sealed, public=public, endpoint=endpoint
+            task,
+            start,
+            grace=grace,
+            sealed=sealed,
+            public=public,
+            endpoint=endpoint,
+            wanted=wanted,
         )
 
     def rotate(self, running: RunningTask, overlap: int = OVERLAP) -> int:

@@ -85,18 +85,17 @@ class TaskDesk:
         sealed: bool = True,
         public: bool = False,
         endpoint: str = "",
+        wanted: Callable[[], bool] = lambda: True,
     ) -> RunningTask:
-        """Publish a task; by default its first period starts at the next multiple of its length.
-
-        Devices send to the address in the task or, if it has none, to this collector; the address
-        becomes part of the task. Publishing the same task again changes nothing.
-        """
+        """Publish a task; see :meth:`sfumato.service.collector.Collector.publish`."""
         refuse_unkept(task, sealed=sealed)
         length = task.period_seconds
+        grace = length if grace is None else grace
+        stream = catalog.stream(task)  # may take long
+        if not wanted():
+            raise InputError("nobody waits for the task any more, so that it is not published.")
         if start is None:
             start = (int(self.clock()) // length + 1) * length
-        grace = length if grace is None else grace
-        stream = catalog.stream(task)
         refuse_asking(task, stream.rounds)
         if stream.rounds and not 1 <= grace <= length:
             raise ConfigurationError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -78,8 +78,10 @@ class PublishRequest:
             endpoint=None if endpoint is None else fields.address(endpoint, ("endpoint",)),
         )
 
-    def publish(self, collector: Collector) -> RunningTask:
-        """Publish the task; return it as a running task."""
+    def publish(
+        self, collector: Collector, wanted: Callable[[], bool] = lambda: True
+    ) -> RunningTask:
+        """Publish the task if it is still wanted once it is designed; return it as running."""
         return collector.publish(
             self.task,
             self.start,
@@ -87,6 +89,7 @@ class PublishRequest:
             sealed=self.sealed,
             public=self.public,
             endpoint=self.endpoint or "",
+            wanted=wanted,
         )
 
 
