@@ -104,6 +104,9 @@ class RunningTask:
         ]
         self.judge = Judge(self.protocol, self.layout, self.driver.asked)
         self.kept_history = KeptHistory(self._history)
+        self._suspicions: dict[int, tuple[Suspicion, ...]] = {}
+        self._judged = 0
+        """The last period that was looked at for what honest devices would not have sent."""
         self._moving = RLock()
         """Held while the task goes on to its next round or period."""
 
@@ -363,8 +366,11 @@ class RunningTask:
 
     def suspicions(self) -> dict[int, tuple[Suspicion, ...]]:
         """Return what honest devices would not have sent, by closed period."""
-        judged = enumerate(self.driver.suspicions[: self.closed], 1)
-        return {period: odd for period, odd in judged if odd}
+        judged = self._judged
+        new = self.driver.suspicions[judged : self.closed]  # the others were looked at before
+        self._suspicions |= {period: odd for period, odd in enumerate(new, judged + 1) if odd}
+        self._judged = judged + len(new)
+        return self._suspicions
 
     def over(self, period: int) -> str:
         """Return over whom means of a closed period are, in words; empty if over who reports."""
