@@ -8,10 +8,13 @@ or the process ends. Without ``flock`` no file can be claimed, and an error says
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -39,9 +42,12 @@ class Claim:
     Parameters
     ----------
     path
-        The file.
+        The file; a folder, a device or a pipe is refused and left as it is.
     private
         Whether only its owner may read it.
+    check
+        A function that raises an error if a file that is there is none of its owner's, before
+        anything of it is changed; nobody else has the file meanwhile.
 
     Examples
     --------
@@ -57,13 +63,19 @@ class Claim:
 
     """
 
-    def __init__(self, path: str | Path, *, private: bool = True) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        private: bool = True,
+        check: Callable[[str | Path], None] = lambda _: None,
+    ) -> None:
         if fcntl is None:
             raise InputError(
                 f"{path} cannot be kept from a second owner, as {sys.platform} has no flock; "
                 "Linux, macOS or another Unix is expected, or a journal in memory."
             )
-        real = Path(path).resolve()
+        real = _regular(path)
         lock = real.with_name(f"{real.name}.lock")
         with _GUARD:
             if _identity(real) in _CLAIMED:  # perhaps under another name
@@ -72,6 +84,7 @@ class Claim:
             if held is None:
                 raise _taken(path)
             try:
+                check(path)
                 identity = _touched(real, private=private)
             except BaseException:
                 _unlock(held, lock)
@@ -93,6 +106,23 @@ def _taken(path: str | Path) -> InputError:
     return InputError(
         f"{path} is in use already, by this process or another; one at a time can have it."
     )
+
+
+def _regular(path: str | Path) -> Path:
+    """Return the path without links; raise InputError if there is something that is no file."""
+    try:
+        real = Path(path).resolve()
+        mode = real.stat().st_mode
+    except FileNotFoundError:
+        return real
+    except (OSError, RuntimeError) as error:  # a RuntimeError is what Python 3.11 makes of a loop
+        if isinstance(error, OSError) and error.errno != errno.ELOOP:
+            raise
+        raise InputError(f"{path} is a link that leads to itself; a file is expected.") from None
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+        raise InputError(f"{path} is {kind}, and is left as it is; a file is expected.")
+    return real
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

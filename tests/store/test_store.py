@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +15,12 @@ import pytest
 from tests.store.stores import TASK, count, filled
 
 from sfumato.core.tally import Place, Tally
+from sfumato.device.journal import Journal
 from sfumato.errors import InputError
+from sfumato.shuffler.holding import Holding
 from sfumato.store import Release, SQLiteStore
 from sfumato.store.schema import APPLICATION, STEPS
+from sfumato.store.store_addresses import claimed_for_workers
 
 
 @pytest.fixture
@@ -113,20 +118,58 @@ def test_two_collectors_cannot_have_one_store(store: SQLiteStore, tmp_path: Path
         SQLiteStore(tmp_path / "collector.db")
 
 
-def test_files_of_others_are_refused_as_they_are(tmp_path: Path) -> None:
-    other = tmp_path / "other.db"
-    with sqlite3.connect(other) as db:
+def _things(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA application_id = 7")
         db.execute("CREATE TABLE things (name TEXT)")
-    db.close()
-    with pytest.raises(InputError, match="belongs to another program"):
-        SQLiteStore(other)
-    letter = tmp_path / "letter.txt"
-    letter.write_text("Dear reader, " * 100)
-    with pytest.raises(InputError, match="is no store"):
-        SQLiteStore(letter)
+
+
+def _letter(path: Path) -> None:
+    path.write_text("Dear reader, " * 100)
+
+
+def _workers(path: Path) -> None:
+    with claimed_for_workers(path):
+        pass
+
+
+@pytest.mark.parametrize("owner", [SQLiteStore, _workers, Holding, Journal])
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (_things, r"other belongs to another program; a (store of|journal is)"),
+        (_letter, r"other is no (store|journal).*, and is left as it is; a new"),
+        (Path.mkdir, r"other is a folder, and is left as it is; a file is expected"),
+        (os.mkfifo, r"other is not a regular file, and is left as it is; a file is expected"),
+        (lambda path: path.symlink_to(path), r"other is a link that leads to itself; a file"),
+    ],
+    ids=["another program", "a letter", "a folder", "a pipe", "a loop"],
+)
+def test_files_of_others_are_refused_as_they_are(
+    tmp_path: Path,
+    owner: Callable[[Path], object],
+    make: Callable[[Path], None],
+    sentence: str,
+) -> None:
+    other = tmp_path / "other"
+    make(other)
+    if not other.is_symlink():
+        other.chmod(0o664)
+    before = _appearance(other)
+    with pytest.raises(InputError, match=sentence):
+        owner(other)
+    assert _appearance(other) == before
+    assert list(tmp_path.iterdir()) == [other]
+
+
+def _appearance(path: Path) -> tuple[int, int, bytes]:
+    about = path.lstat()
+    return about.st_mode, about.st_mtime_ns, path.read_bytes() if path.is_file() else b""
+
+
+def test_a_store_without_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be opened"):
         SQLiteStore(tmp_path / "no" / "folder.db")
-    assert letter.read_text().startswith("Dear reader")
 
 
 @pytest.mark.parametrize("version", range(len(STEPS)))

@@ -42,9 +42,12 @@ def local_follower(source: str, key_secret: Path | None, jobs: int) -> Iterator[
     """Give what counts a store with processes of this machine, beside its collector."""
     from sfumato.engines.log_following import LogFollower
     from sfumato.store.key_wrapping import KeyWrapping
-    from sfumato.store.store_addresses import open_store
+    from sfumato.store.store_addresses import is_database, open_store
+    from sfumato.store.store_claims import refuse_no_store
 
     wrapping = KeyWrapping.of(key_secret)
+    if not is_database(source):
+        refuse_no_store(source)
     with closing(open_store(source, claimed=True)) as store:
         yield LogFollower(store, wrapping, jobs)
 

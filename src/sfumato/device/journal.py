@@ -24,7 +24,7 @@ from sfumato.device.journal_schema import CELLS, SCHEMA, SETTINGS, STEPS, TABLES
 from sfumato.device.keys import FORMAT, Chain
 from sfumato.errors import InputError, MismatchError
 from sfumato.wire.reading import read_json
-from sfumato.wire.sqlite_tables import COUNT, Damaged, Tables
+from sfumato.wire.sqlite_tables import COUNT, Damaged, Tables, refuse_other_files
 
 __all__ = ["Joined", "Journal", "Waiting"]
 
@@ -351,6 +351,10 @@ def _claimed(path: Path) -> Claim:
     if not path.parent.is_dir():
         raise InputError(f"{path} is in no folder; one that exists is expected.")
     try:
-        return Claim(path)
+        return Claim(path, check=_refuse_no_journal)
     except OSError as error:
         raise InputError(f"{path} cannot be used as a journal ({error}).") from error
+
+
+def _refuse_no_journal(path: str | Path) -> None:
+    refuse_other_files(path, 0, "journal")  # which has no number

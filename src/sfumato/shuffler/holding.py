@@ -18,7 +18,17 @@ from typing import Any, Final, NamedTuple
 
 from sfumato.claims import Claim
 from sfumato.errors import InputError
-from sfumato.wire.sqlite_tables import ANY, BYTES, COUNT, NUMBER, TEXT, Cell, Tables, exactly
+from sfumato.wire.sqlite_tables import (
+    ANY,
+    BYTES,
+    COUNT,
+    NUMBER,
+    TEXT,
+    Cell,
+    Tables,
+    exactly,
+    refuse_other_files,
+)
 
 __all__ = ["Batched", "Bucket", "Holding"]
 
@@ -80,6 +90,10 @@ class Batched(NamedTuple):
     reports: bytes
 
 
+def _refuse_no_holding(path: str | Path) -> None:
+    refuse_other_files(path, APPLICATION, "store of a shuffler")
+
+
 class Holding:
     """The reports of a shuffler in one file; each call is one transaction, on disk when it returns.
 
@@ -93,7 +107,7 @@ class Holding:
     def __init__(self, path: str | Path) -> None:
         self._lock = RLock()
         try:
-            self._claim = Claim(path)
+            self._claim = Claim(path, check=_refuse_no_holding)
         except OSError as error:
             raise InputError(f"{path} cannot be opened ({error}).") from error
         try:

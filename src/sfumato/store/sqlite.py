@@ -20,6 +20,7 @@ from sfumato.errors import InputError
 from sfumato.randomness import Source
 from sfumato.store.engine_tables import EngineTables
 from sfumato.store.schema import CELLS, migrate
+from sfumato.store.store_claims import claimed_store, unopened
 from sfumato.store.task_lives import TaskLives
 from sfumato.store.task_tables import Database
 from sfumato.wire.sqlite_tables import Tables
@@ -29,7 +30,7 @@ try:
 except ImportError:  # not a Unix system
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["SQLiteStore", "closing_lock", "unopened"]
+__all__ = ["SQLiteStore", "closing_lock"]
 
 PATIENCE: Final = 30.0
 """The longest time, in seconds, for which a transaction waits for those of other workers."""
@@ -75,11 +76,8 @@ class SQLiteStore(TaskLives, EngineTables):
         self._path = self.file = Path(path)
         self._write_lock, self._read_lock = RLock(), RLock()
         self._claim: Claim | None = None
-        try:
-            if not claimed:
-                self._claim = Claim(path)
-        except OSError as error:
-            raise unopened(path, error) from error
+        if not claimed:
+            self._claim = claimed_store(path)
         try:
             self._tables = self._open()
             try:
@@ -177,11 +175,3 @@ class SQLiteStore(TaskLives, EngineTables):
 def closing_lock(path: Path) -> Path:
     """Return the file whose lock the worker has that closes periods."""
     return path.with_name(f"{path.name}.closing")
-
-
-def unopened(path: str | Path, error: Exception) -> InputError:
-    """Return the error of a file that cannot be opened."""
-    reason = getattr(error, "strerror", None) or error
-    return InputError(
-        f"{path} cannot be opened ({reason}); a file in a folder that can be written is expected."
-    )

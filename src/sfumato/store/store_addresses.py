@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sfumato.claims import Claim
 from sfumato.errors import SfumatoError
 from sfumato.store.report_tables import ReportTables
-from sfumato.store.sqlite import SQLiteStore, closing_lock, unopened
+from sfumato.store.sqlite import SQLiteStore, closing_lock
+from sfumato.store.store_claims import claimed_store
 
 __all__ = ["DatabaseAway", "claimed_for_workers", "is_database", "open_store"]
 
@@ -58,10 +58,7 @@ def claimed_for_workers(address: str | Path) -> Iterator[tuple[int, ...]]:
     if is_database(address):
         yield ()
         return
-    try:
-        claim = Claim(address)
-    except OSError as error:
-        raise unopened(address, error) from error
+    claim = claimed_store(address)
     try:
         yield (claim.descriptor,)
     finally:

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Self
 
 from sfumato.errors import InputError
@@ -29,6 +30,7 @@ __all__ = [
     "Tables",
     "exactly",
     "optional",
+    "refuse_other_files",
     "shown",
 ]
 
@@ -185,3 +187,38 @@ def shown(value: Any) -> str:
     if isinstance(value, bytes):
         return f"{len(value)} bytes"
     return repr(value)[:40]
+
+
+_MAGIC: Final = b"SQLite format 3\0"
+_APPLICATION: Final = slice(68, 72)
+"""Where the header of an SQLite file has the number of the program that it belongs to."""
+_FIRST_CELLS: Final = slice(103, 105)
+"""Where the first page has how much there is on it: nothing in a file without tables."""
+
+
+def refuse_other_files(path: str | Path, application: int, kind: str) -> None:
+    """Raise InputError if a file is there that is not of this kind; it is only read.
+
+    A file that is empty, or without tables yet, may become one of any kind. This process must not
+    have it open, or SQLite would lose its locks.
+
+    Parameters
+    ----------
+    path
+        The file.
+    application
+        The number that files of this kind have in their header.
+    kind
+        What a file of this kind is called, as in "store of a shuffler".
+
+    """
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(_FIRST_CELLS.stop)
+    except FileNotFoundError:
+        return
+    if head and not head.startswith(_MAGIC):
+        raise InputError(f"{path} is no {kind}, and is left as it is; a new file would be made.")
+    owner = int.from_bytes(head[_APPLICATION])
+    if owner != application and (owner or any(head[_FIRST_CELLS])):
+        raise InputError(f"{path} belongs to another program; a {kind} is expected.")
