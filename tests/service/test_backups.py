@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,9 +18,10 @@ from tests.service.test_collector import START, VALUES, Setting
 from tests.service.test_task_keys import Place, device_at, live
 
 from sfumato.core.answers import Answers
-from sfumato.errors import InputError
+from sfumato.errors import InputError, SfumatoError
 from sfumato.service.asgi import Service, make_app
 from sfumato.service.backups import back_up, restore
+from sfumato.store.schema import APPLICATION, STEPS
 
 
 def test_what_was_acknowledged_since_is_what_is_missing(tmp_path: Path) -> None:
@@ -115,6 +120,110 @@ def test_a_damaged_copy_is_not_put_in_place(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         restore(copy, tmp_path / "new.db", 0.0)
     assert not (tmp_path / "new.db").exists()
+
+
+def _newer(copy: Path) -> None:
+    with closing(sqlite3.connect(copy)) as db:
+        db.execute("PRAGMA user_version = 99")
+
+
+def _poorer(copy: Path) -> None:
+    with closing(sqlite3.connect(copy)) as db:
+        db.execute("DROP TABLE releases")
+
+
+def _other_task(copy: Path) -> None:
+    with closing(sqlite3.connect(copy)) as db, db:
+        db.execute("UPDATE tasks SET published = ?", [b"{}"])
+
+
+@pytest.mark.parametrize("spoil", [_newer, _poorer, _other_task])
+def test_a_copy_that_cannot_be_used_leaves_everything_as_it_was(
+    tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    setting, copy = Setting(tmp_path / "collector.db"), tmp_path / "copy.db"
+    setting.running()
+    setting.store.close()
+    back_up(setting.path, copy)
+    spoil(copy)
+    setting.path.chmod(0o640)
+    before, content = {*tmp_path.iterdir()}, setting.path.read_bytes()
+    for target in (setting.path, tmp_path / "new.db"):
+        with pytest.raises(SfumatoError) as refusal:
+            restore(copy, target, START, force=True)
+        assert ".part" not in str(refusal.value)
+        if spoil is not _other_task:
+            with pytest.raises(InputError, match=r"copy\.db (has version 99|is damaged: its)"):
+                back_up(copy, target, force=True)
+        assert {*tmp_path.iterdir()} == before
+    assert setting.path.read_bytes() == content
+    assert setting.path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_copy_of_an_earlier_version_stays_one_until_it_is_restored(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "old.db")) as db:
+        db.executescript(STEPS[0])
+        db.execute(f"PRAGMA application_id = {APPLICATION}")
+        db.execute("PRAGMA user_version = 1")
+    back_up(tmp_path / "old.db", tmp_path / "copy.db")
+    with closing(sqlite3.connect(tmp_path / "copy.db")) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+    assert restore(tmp_path / "copy.db", tmp_path / "new.db", START) == []
+    with closing(sqlite3.connect(tmp_path / "new.db")) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
+
+
+def test_a_copy_does_not_replace_a_store_in_use_nor_its_source(tmp_path: Path) -> None:
+    setting, other = Setting(tmp_path / "collector.db"), Setting(tmp_path / "other.db")
+    running = other.running()
+    (tmp_path / "link.db").symlink_to(setting.path)
+    for target in (setting.path, tmp_path / "link.db"):
+        with pytest.raises(InputError, match="is the store itself; another file is expected"):
+            back_up(setting.path, target, force=True)
+        with pytest.raises(InputError, match="is the store itself; a copy of it is expected"):
+            restore(target, setting.path, START, force=True)
+    with pytest.raises(InputError, match=r"other\.db is in use already"):
+        back_up(setting.path, other.path, force=True)
+    assert [task.task_id for task in other.store.tasks()] == [running.task_id]
+    setting.store.close()
+    other.store.close()
+    assert back_up(setting.path, other.path, force=True)
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_store_that_is_put_in_place_has_the_owner_of_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_new: bool
+) -> None:
+    setting, copy = Setting(tmp_path / "collector.db"), tmp_path / "copy.db"
+    setting.store.close()
+    back_up(setting.path, copy)
+    given: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "fchown", lambda _, user, group: given.append((user, group)))
+    usual = Path.stat
+
+    def stat(path: Path, **kind: bool) -> os.stat_result:
+        about = list(usual(path, **kind))
+        numbers = {setting.path: (1234, 567), tmp_path: (89, 10)}
+        about[4:6] = numbers.get(path, about[4:6])
+        return os.stat_result(about)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    restore(copy, tmp_path / "new.db" if is_new else setting.path, START, force=True)
+    assert given == [(89, 10) if is_new else (1234, 567)]
+
+
+def test_databases_are_copied_by_tools_of_their_own(tmp_path: Path) -> None:
+    setting = Setting(tmp_path / "collector.db")
+    address = "postgresql://me:secret@db.example/reports"
+    for words in (
+        ("backup", tmp_path / "copy.db", "--store", address),
+        ("restore", setting.path, "--store", address),
+        ("restore", address, "--store", setting.path, "--force"),
+    ):
+        message = refused(*words)
+        assert "pg_dump copies a database and pg_restore puts it back" in message
+        assert "secret" not in message
+    setting.store.close()
 
 
 def test_the_command_line_copies_and_restores(tmp_path: Path) -> None:
