@@ -127,30 +127,6 @@ def test_a_second_collector_on_one_port_or_store_is_refused(
     assert f"port {port} (Address already in use); another port" in message
 
 
-def test_short_tokens_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", "short")
-    assert "has 5 characters" in refused("serve", "--store", tmp_path / "c.db", "--port", 0)
-
-
-def test_tokens_are_drawn_once_and_shown_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from sfumato.cli import serve  # noqa: PLC0415
-    from sfumato.store import SQLiteStore  # noqa: PLC0415
-
-    for name in TOKENS:
-        monkeypatch.delenv(name, raising=False)
-    store = SQLiteStore(tmp_path / "c.db")
-    fresh = serve._tokens(store, renew=False)  # noqa: SLF001
-    assert set(fresh) == {"operator", "analyst"}
-    assert min(map(len, fresh.values())) >= 40
-    assert serve._tokens(store, renew=False) == {}  # noqa: SLF001
-    assert serve._tokens(store, renew=True)["operator"] != fresh["operator"]  # noqa: SLF001
-    store.close()
-    kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    assert not any(token.encode() in kept for token in fresh.values())
-
-
 def test_the_doctor_finds_what_there_is() -> None:
     found = {one["name"]: one for one in answer("doctor")}
     assert found["seals"]["works"]

@@ -65,6 +65,8 @@ def aggregate(asked: AggregateOptions) -> Result | None:
         raise InputError("--master is for --engine spark; --jobs says how many processes count.")
     if asked.jobs > 1 and asked.engine == "spark":
         raise InputError("--jobs is for --engine local; --master local[N] says how many cores.")
+    if not asked.source.strip():
+        raise InputError(f"SOURCE is {asked.source!r}; a file, a folder or a store is expected.")
     if asked.engine == "spark":  # py4j writes tracebacks to loggers that nobody has set up
         logging.getLogger().addHandler(logging.NullHandler())
     if store_counting.is_store(asked.source):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -33,6 +35,7 @@ __all__ = [
     "progress",
     "say",
     "waiting",
+    "while_read",
 ]
 
 PIPE_WIDTH = 120
@@ -67,6 +70,19 @@ def say(part: RenderableType, style: str = "", *, to: Console | None = None) -> 
     for line in lines:
         whole = isinstance(line, (str, Text)) and (not console.is_terminal or ADDRESS in line)
         console.print(line, style=style, markup=False, soft_wrap=whole)
+
+
+@contextmanager
+def while_read() -> Iterator[None]:
+    """Go on after the block, which ends at once if nobody can read any longer what is printed.
+
+    What is printed later goes nowhere, so that a server neither ends nor complains.
+    """
+    try:
+        yield
+    except (OSError, SystemExit):  # rich makes the one of the other if a pipe is broken
+        with open(os.devnull, "w") as nowhere, suppress(OSError, ValueError):  # noqa: PTH123
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def bold(words: str) -> Text:

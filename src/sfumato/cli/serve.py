@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
@@ -14,7 +14,6 @@ import typer
 
 from sfumato.cli import console
 from sfumato.cli.command import Result, show
-from sfumato.errors import InputError
 
 if TYPE_CHECKING:
     from socket import socket
@@ -25,17 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = ["serve"]
 
-VARIABLES = {
-    "operator": "SFUMATO_OPERATOR_TOKEN",
-    "analyst": "SFUMATO_ANALYST_TOKEN",
-    "shuffler": "SFUMATO_SHUFFLER_TOKEN",
-}
 UNWRAPPED = (
     "Private keys are kept as they are: a copy of the store opens its reports. Start with "
     "SFUMATO_KEY_SECRET or --key-secret-file to wrap them."
 )
-ON_REQUEST = "shuffler"
-"""A role that has a token only if it is given one."""
+
+UNREAD = "Nobody has read the new tokens, so that they do not count; the next start draws others."
 
 
 @dataclass(frozen=True)
@@ -78,20 +72,23 @@ def serve(asked: ServeOptions) -> None:
 
     Example:  sfumato serve --store collector.db
     """
+    from sfumato.cli.role_tokens import chosen_tokens, keep_tokens
     from sfumato.service.assembly import ServicePlan
     from sfumato.store.store_addresses import claimed_for_workers, open_store
     from sfumato.web import logs
     from sfumato.web.serving import listening
+    from sfumato.wire.web_addresses import refuse_address
 
     url, host = asked.url, asked.host
-    if url is not None and not url.startswith(("http://", "https://")):
-        raise InputError(f"--url is {url!r}; an address with http:// or https:// is expected.")
+    if url is not None:
+        refuse_address("--url", url)
+    chosen = chosen_tokens()
     with ExitStack() as stack:
         held: tuple[int, ...] = ()
         if asked.workers > 1:
             held = stack.enter_context(claimed_for_workers(asked.store))
         opened = stack.enter_context(closing(open_store(asked.store, claimed=asked.workers > 1)))
-        fresh = _tokens(opened, renew=asked.new_tokens)
+        is_new = not opened.tokens() and not opened.tasks()
         sock = stack.enter_context(listening(host, asked.port))
         name = f"[{host}]" if ":" in host else host
         here = f"http://{name}:{sock.getsockname()[1]}"
@@ -108,45 +105,84 @@ def serve(asked: ServeOptions) -> None:
         logs.to_stderr()
         bare = [] if plan.wrapping.wraps else [UNWRAPPED]
         warnings = [*bare, *_elsewhere(opened, base)]
-        ready = partial(_say, asked, opened.name, here, fresh, warnings)
-        _run(plan, opened, sock, asked.workers, held, ready)
+        keep_tokens(opened, chosen)
+        place = _Place(asked, here, opened.name, is_new, warnings)
+        _run(plan, opened, sock, held, place)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a collector is, and what should be known of its state."""
+
+    asked: ServeOptions
+    here: str
+    store: str
+    is_new: bool
+    warnings: list[str]
+
+    def ready(self, store: Store, refresh: Callable[[], None]) -> None:
+        """Say that requests are answered; new tokens count once they have been shown."""
+        from sfumato.cli.role_tokens import drawn_tokens, keep_tokens
+
+        fresh, is_read = drawn_tokens(store, renew=self.asked.new_tokens), False
+        with console.while_read():
+            self._say(fresh)
+            is_read = True
+        if fresh and is_read:
+            keep_tokens(store, fresh)
+            refresh()
+        elif fresh:
+            with suppress(OSError):
+                console.say(UNREAD, to=console.err())
+
+    def _say(self, fresh: dict[str, str]) -> None:
+        for sentence in self.warnings:
+            with suppress(OSError):  # where logs go the disk may be full
+                console.say(sentence, to=console.err())
+        devices = "" if self.asked.url is None else self.asked.url.rstrip("/")
+        named = fresh.items()
+        tokens = (f"Token of the {role}, shown this once:  {token}" for role, token in named)
+        record = {"url": self.here, "store": self.store, "new": self.is_new, "tokens": fresh}
+        kept = f"{self.store}, which is new" if self.is_new else self.store
+        show(
+            Result(
+                record | ({"devices": devices} if devices else {}),
+                (
+                    f"The collector is at {self.here}; it keeps everything in {kept}.",
+                    *([f"Devices reach it at {devices}."] if devices else []),
+                    *tokens,
+                    "Ctrl-C stops it; nothing that was acknowledged is lost.",
+                ),
+                next_command="sfumato task new my-task.toml\n"
+                f"SFUMATO_OPERATOR_TOKEN=...  sfumato task publish my-task.toml --to {self.here}",
+            ),
+            as_json=self.asked.as_json,
+        )
 
 
 def _run(
-    plan: ServicePlan,
-    opened: ReportTables,
-    sock: socket,
-    workers: int,
-    held: tuple[int, ...],
-    ready: Callable[[], None],
+    plan: ServicePlan, opened: ReportTables, sock: socket, held: tuple[int, ...], place: _Place
 ) -> None:
     """Serve in this process, or in several that it starts."""
-    if workers > 1:
+    if place.asked.workers > 1:
+        from sfumato.service.access import REFRESH
         from sfumato.service.supervisor import Supervisor
+        from sfumato.store.store_addresses import open_store
 
         opened.close()
-        Supervisor(plan, sock, workers, held).run(ready)
+
+        def ready() -> None:
+            with closing(open_store(plan.store, claimed=True)) as store:
+                place.ready(store, partial(time.sleep, REFRESH))  # so that all workers know them
+
+        Supervisor(plan, sock, place.asked.workers, held).run(ready)
         return
     from sfumato.service.asgi import make_app
     from sfumato.web.serving import serve as run
 
     service = plan.service(opened)
-    run(make_app(service), sock, ready, service.bell.stop)
-
-
-def _tokens(store: Store, *, renew: bool) -> dict[str, str]:
-    """Set the tokens that are asked for or missing; return those that nobody has seen yet."""
-    from sfumato.service.access import new_token, set_token
-
-    known = set(store.tokens().values())
-    fresh = {}
-    for role, variable in VARIABLES.items():
-        if token := os.environ.get(variable):
-            set_token(store, role, token)
-        elif role != ON_REQUEST and (renew or role not in known):
-            fresh[role] = new_token()
-            set_token(store, role, fresh[role])
-    return fresh
+    told = partial(place.ready, opened, service.access.refresh)
+    run(make_app(service), sock, told, service.bell.stop)
 
 
 def _elsewhere(store: Store, base: str) -> list[str]:
@@ -166,26 +202,3 @@ def _elsewhere(store: Store, base: str) -> list[str]:
             "only if that address leads here (--url says so)."
         )
     return sentences
-
-
-def _say(
-    asked: ServeOptions, store: str, here: str, fresh: dict[str, str], warnings: list[str]
-) -> None:
-    """Print where the collector is, its new tokens, and what should be known of its state."""
-    for sentence in warnings:
-        with suppress(OSError):  # where logs go the disk may be full
-            console.say(sentence, to=console.err())
-    tokens = (f"Token of the {role}, shown this once:  {token}" for role, token in fresh.items())
-    show(
-        Result(
-            {"url": here, "store": store, "tokens": fresh},
-            (
-                f"The collector is at {here}; it keeps everything in {store}.",
-                *tokens,
-                "Ctrl-C stops it; nothing that was acknowledged is lost.",
-            ),
-            next_command="sfumato task new my-task.toml\n"
-            f"SFUMATO_OPERATOR_TOKEN=...  sfumato task publish my-task.toml --to {here}",
-        ),
-        as_json=asked.as_json,
-    )

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
+from sfumato.cli import console
 from sfumato.cli.command import Result, show
 from sfumato.errors import InputError
 
@@ -47,6 +48,7 @@ def serve(asked: ShuffleOptions) -> None:
 
     Example:  sfumato shuffle serve --collector https://collector.example
     """
+    from sfumato.cli.role_tokens import refuse_equal
     from sfumato.shuffler.credentials import anybody, check_named
     from sfumato.shuffler.front import OPERATOR, Front, make_front
     from sfumato.shuffler.handing_on import Collecting
@@ -55,12 +57,12 @@ def serve(asked: ShuffleOptions) -> None:
     from sfumato.web import logs
     from sfumato.web.serving import listening
     from sfumato.web.serving import serve as run
+    from sfumato.wire.web_addresses import refuse_address
 
-    for name, address in (("url", asked.url), ("collector", asked.collector)):
-        if address is not None and not address.startswith(("http://", "https://")):
-            raise InputError(
-                f"--{name} is {address!r}; an address with http:// or https:// is expected."
-            )
+    for name, address in (("--url", asked.url), ("--collector", asked.collector)):
+        if address is not None:
+            refuse_address(name, address)
+    refuse_equal(TOKEN, OPERATOR)
     token = os.environ.get(TOKEN, "")
     if not token:
         raise InputError(f"{TOKEN} is not set; the token that the collector knows is expected.")
@@ -77,19 +79,20 @@ def serve(asked: ShuffleOptions) -> None:
 
 def _say(asked: ShuffleOptions, here: str) -> None:
     """Print where the shuffler is, and for whom."""
-    show(
-        Result(
-            {"url": here, "store": str(asked.store), "collector": asked.collector},
-            (
-                f"The shuffler is at {here}; it mixes reports for {asked.collector}.",
-                f"It holds them in {asked.store}, and erases them once they are handed on.",
-                "Ctrl-C stops it; nothing that was acknowledged is lost.",
+    with console.while_read():
+        show(
+            Result(
+                {"url": here, "store": str(asked.store), "collector": asked.collector},
+                (
+                    f"The shuffler is at {here}; it mixes reports for {asked.collector}.",
+                    f"It holds them in {asked.store}, and erases them once they are handed on.",
+                    "Ctrl-C stops it; nothing that was acknowledged is lost.",
+                ),
+                next_command=f'write  shuffle = {{url = "{here}", ...}}  into a task file\n'
+                f"sfumato task publish my-task.toml --to {asked.collector}",
             ),
-            next_command=f'write  shuffle = {{url = "{here}", ...}}  into a task file\n'
-            f"sfumato task publish my-task.toml --to {asked.collector}",
-        ),
-        as_json=asked.as_json,
-    )
+            as_json=asked.as_json,
+        )
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from sfumato.store.report_tables import ReportTables
 from sfumato.store.schema import CELLS, STEPS, migrate
 from sfumato.store.sqlite import SQLiteStore
 from sfumato.store.store_addresses import is_database
+from sfumato.store.store_claims import refuse_nameless
 from sfumato.wire.sqlite_tables import COUNT, Tables
 
 __all__ = ["FrozenFile", "frozen"]
@@ -93,6 +94,7 @@ def frozen(address: str | Path) -> Iterator[ReportTables]:
         A file, or ``postgresql://user@host/database``; collectors may be using it.
 
     """
+    refuse_nameless(address)
     if not is_database(address):
         with closing(FrozenFile(Path(address))) as file:
             yield file

@@ -9,15 +9,24 @@ from sfumato.errors import InputError
 from sfumato.store.schema import APPLICATION
 from sfumato.wire.sqlite_tables import refuse_other_files
 
-__all__ = ["claimed_store", "refuse_no_store", "unopened"]
+__all__ = ["claimed_store", "refuse_nameless", "refuse_no_store", "unopened"]
 
 
 def claimed_store(path: str | Path) -> Claim:
     """Return a claim on the file of a store, which is created if there is none."""
+    refuse_nameless(path)
     try:
         return Claim(path, check=refuse_no_store)
     except OSError as error:
         raise unopened(path, error) from error
+
+
+def refuse_nameless(address: str | Path) -> None:
+    """Raise InputError if the address of a store is empty."""
+    if not str(address).strip():
+        raise InputError(
+            f"the store is {str(address)!r}; a file or postgresql://user@host/database is expected."
+        )
 
 
 def refuse_no_store(path: str | Path) -> None:
