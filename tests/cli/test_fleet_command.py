@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tests.cli.running import answer, refused, run
 from tests.service.running import Running
 from tests.small_tasks import lights
 
-from sfumato.cli.fleet_command import ADVICE
+from sfumato.cli.fleet_command import ADVICE, _Outcome
 from sfumato.wire.receipts import REASONS
 
 TASK = lights(4, "1 second")
@@ -41,11 +42,11 @@ def test_what_is_refused_is_told_with_its_reason_and_what_to_do(tmp_path: Path) 
     journals = tmp_path / "journals"
     with Running(tmp_path / "collector.db") as collector:
         assert "has no task yet that is read without a token" in refused("fleet", collector.url)
-        over = collector.publish(MOVES, start=int(time.time()) - 60, grace=0, public=True)
+        over = collector.publish(MOVES, start=int(time.time()) - 2, grace=0, public=True)
         words = ["fleet", f"{collector.url}/tasks/{over['task_id']}", "--journals", journals]
         collector.wait_until_closed(over["task_id"], 4)
         result = run(*words, "--devices", "5")
-        again = collector.publish(TASK, start=int(time.time()) - 60, grace=0, public=True)
+        again = collector.publish(TASK, start=int(time.time()) - 2, grace=0, public=True)
         other = f"{collector.url}/tasks/{again['task_id']}"
         message = refused("fleet", other, "--journals", journals, "--devices", "5")
         mixed = run("fleet", other, "--journals", journals, "--devices", "7")
@@ -57,6 +58,18 @@ def test_what_is_refused_is_told_with_its_reason_and_what_to_do(tmp_path: Path) 
     assert f"New devices need an empty {journals}" in message
     assert "5 devices could not join: the task asks for epsilon 2; 0 of the limit" in mixed.stdout
     assert "take an empty folder" in mixed.stdout
+
+
+def test_whatever_becomes_of_a_fleet_can_be_written_as_json() -> None:
+    outcome = _Outcome(5, 2, 1, Counter(stale=2), Counter({"no answer": 1}), Counter(spent=3))
+    assert json.loads(json.dumps(outcome.plain())) == {
+        "sent": 5,
+        "refused": 2,
+        "waiting": 1,
+        "reasons": {"stale": 2},
+        "problems": {"no answer": 1},
+        "absent": {"spent": 3},
+    }
 
 
 def test_every_reason_of_a_collector_has_its_advice() -> None:

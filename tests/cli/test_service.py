@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from tests.cli.running import answer, refused, run
 from tests.service.running import TOKENS, Running
 
+from sfumato import client
 from sfumato.catalog import read
 
 
@@ -97,6 +99,25 @@ def test_publish_and_query(collector: Running, task: Path, monkeypatch: pytest.M
     )
     dates = ("2100-01-01T10:00+02:00", "2100-01-01T08:00", "4102473600")
     assert {answer(*words, "--start", date)["start"] for date in dates} == {4102473600}
+
+
+def test_devices_join_where_the_collector_is_known_to_them(
+    tmp_path: Path, task: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SFUMATO_OPERATOR_TOKEN", TOKENS["SFUMATO_OPERATOR_TOKEN"])
+    with Running(tmp_path / "c.db", "--url", "https://sums.example/phones") as running:
+        made = answer("task", "publish", task, "--to", running.url)
+        assert made["join"] == f"https://sums.example/phones/v1/tasks/{made['task_id']}"
+        assert made["page"] == f"{running.url}/tasks/{made['task_id']}"
+        words = ("task", "publish", task, "--to", running.url, "--start", "2020-01-01")
+        message = refused(*words)
+        assert "start is 1577836800, from which the" in message
+        assert "a later start is expected" in message
+        elsewhere = running.publish(
+            tomllib.loads(task.read_text()), endpoint="https://other.example/in", public=True
+        )
+        url = f"{running.url}/v1/tasks/{elsewhere['task_id']}"
+        assert client.joined_at(url) == url
 
 
 def test_tiers_are_published_as_one_task_that_says_what_each_promises(

@@ -11,6 +11,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pytest
+from tests.cli.running import answer as answered
 from tests.service.fleets import Fleet
 from tests.service.sockets import served
 from tests.service.world import World
@@ -150,3 +151,24 @@ def test_a_collector_without_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_client_is_loaded_when_it_is_asked_for() -> None:
     source = Path(sfumato.__file__).with_suffix(".pyi").read_text()
     assert "Collector as Collector" in source
+
+
+def test_an_archived_task_is_asked_by_its_name_and_its_address(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    with world.client, served(world) as address:
+        world.upload(world.open, Fleet(world.open, 60).body(["home"] * 40 + ["work"] * 20))
+        world.collector.end(world.open)
+        world.now += 20
+        world.close_periods()
+        collector, page = sfumato.Collector(address), f"{address}/tasks/{world.open.name}"
+        before = collector.task(world.open.name).mean()
+        world.collector.archive(world.open)
+        assert collector.tasks() == []
+        assert [task.task_id for task in collector.tasks(archived=True)] == [world.open.name]
+        for task in (collector.task(), collector.task("Where people listen"), TaskClient.at(page)):
+            assert task.closed == 1
+            np.testing.assert_array_equal(task.mean().values, before.values)
+        assert answered("query", page)["as_of"] == 1
+        with pytest.raises(InputError, match="has no task called 'Lights'"):
+            collector.task("Lights")
+    world.store.close()

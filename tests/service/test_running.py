@@ -147,6 +147,19 @@ def test_a_request_names_one_address(setting: Setting) -> None:
     assert running.published.endpoint == "https://here"
 
 
+def test_a_task_whose_last_period_has_closed_is_not_published(setting: Setting) -> None:
+    told = {"title": "t", "epsilon": 1, "periods": 8, "period": "1 hour", "changes": 2}
+    told |= {"values": {"kind": "binary"}}
+    end, last = int(setting.clock()), 8 * 3600 + 30
+    for start, grace in ((end - last, 30), (end - last - 3570, None), (0, None)):
+        request = PublishRequest.parse(canonical({"task": told, "start": start, "grace": grace}))
+        with pytest.raises(ConfigurationError, match=f"start is {start}, from which the 8 periods"):
+            request.publish(setting.collector)
+        assert not setting.store.tasks()
+    late = canonical({"task": told, "start": end - last + 1, "grace": 30})
+    assert PublishRequest.parse(late).publish(setting.collector)
+
+
 def test_keys_are_renewed_when_they_are_due(setting: Setting) -> None:
     running = setting.collector.publish(replace(LISTENING, renew=20), START, grace=5)
     line = Line(setting, running)

@@ -6,7 +6,7 @@ import math
 import time
 from collections import Counter
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -101,7 +101,7 @@ def fleet(asked: FleetOptions) -> Result:
     with closing(crowd):
         outcome = _lived(crowd, asked.devices)
     return Result(
-        {"task": task, "devices": asked.devices, **asdict(outcome)},
+        {"task": task, "devices": asked.devices, **outcome.plain()},
         outcome.text(asked.devices, crowd.periods),
         next_command=f"sfumato query {task}",
         exit_code=1 if outcome.failed else 0,
@@ -123,6 +123,13 @@ class _Outcome:
     def failed(self) -> bool:
         """Whether there were reports, and none of them was taken."""
         return not self.sent and bool(self.refused or self.waiting)
+
+    def plain(self) -> dict[str, Any]:
+        """Return all counts as plain data."""
+        return {
+            name: dict(count) if isinstance(count, Counter) else count
+            for name, count in vars(self).items()
+        }
 
     def text(self, devices: int, periods: int) -> Parts:
         """Yield how it went, and what to do about each thing that went wrong."""

@@ -350,6 +350,7 @@ def publish(asked: PublishOptions) -> Result:
     base = asked.to.rstrip("/")
     answer = client.ask(f"{base}/v1/tasks", body=body, variables=("SFUMATO_OPERATOR_TOKEN",))
     answer |= client.addresses(base, answer["task_id"])
+    answer["join"] = client.joined_at(answer["join"])
     offers = answer.get("offers", [answer["guarantee"]])
     if len(offers) > 1:
         offers = [f"Tier {tier}: {offer}" for tier, offer in enumerate(offers)]

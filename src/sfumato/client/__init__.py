@@ -7,7 +7,7 @@ Only the standard library is used. A refusal raises
 from __future__ import annotations
 
 from sfumato.client.collector_events import periods
-from sfumato.client.collectors import addresses, ask, task_of
+from sfumato.client.collectors import addresses, ask, joined_at, task_of
 from sfumato.client.published_answers import Collector, CollectorClient, TaskClient
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "TaskClient",
     "addresses",
     "ask",
+    "joined_at",
     "periods",
     "task_of",
 ]

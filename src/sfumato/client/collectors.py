@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 from sfumato.errors import InputError
 
-__all__ = ["TOKENS", "addresses", "ask", "no_task", "task_of"]
+__all__ = ["TOKENS", "addresses", "ask", "joined_at", "no_task", "task_of"]
 
 LARGEST: Final = 64 << 20
 TIMEOUT: Final = 60.0
@@ -84,6 +84,18 @@ def _refusal(error: urllib.error.HTTPError, variables: tuple[str, ...]) -> str:
 def addresses(base: str, task_id: str) -> dict[str, str]:
     """Return where devices join a task of a collector, and where its page is."""
     return {"join": f"{base}/v1/tasks/{task_id}", "page": f"{base}/tasks/{task_id}"}
+
+
+def joined_at(task: str) -> str:
+    """Return the address at which devices join a task, as its collector is known to them.
+
+    It is that of the task itself if devices send their reports to somebody else.
+    """
+    published, name = ask(task), task.rpartition("/")[2]
+    if "collector" in published["spec"]:  # which a shuffler stands before
+        return addresses(published["spec"]["collector"], name)["join"]
+    joined = str(published["endpoint"]).removesuffix("/reports")
+    return joined if joined.endswith(f"/v1/tasks/{name}") else task
 
 
 def task_of(address: str) -> str:

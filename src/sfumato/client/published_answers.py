@@ -62,9 +62,12 @@ class CollectorClient:
     def __repr__(self) -> str:
         return f"Collector({self.url!r})"
 
-    def tasks(self) -> list[TaskClient]:
-        """Return all tasks of the collector, in the order in which they were published."""
-        listed = ask(f"{self.url}/v1/tasks", variables=TOKENS, token=self.token)["tasks"]
+    def tasks(self, *, archived: bool = False) -> list[TaskClient]:
+        """Return the tasks of the collector, in the order in which they were published.
+
+        Archived ones, whose answers stay, are among them only if that is said.
+        """
+        listed = _listed(self.url, self.token, archived=archived)
         return [
             TaskClient(f"{self.url}/v1/tasks/{each['task_id']}", each["title"], self.token)
             for each in listed
@@ -73,12 +76,18 @@ class CollectorClient:
     def task(self, name: str | None = None) -> TaskClient:
         """Return a task by its title, by its id or by the first digits of its id.
 
-        The name can be left out if there is only one task.
+        The name can be left out if there is only one task. Archived tasks are looked at if no other
+        one has the name.
         """
-        tasks = self.tasks()
-        fitting = [
-            task for task in tasks if name in (None, task.title) or task.task_id.startswith(name)
-        ]
+        for archived in (False, True):
+            tasks = self.tasks(archived=archived)
+            fitting = [
+                task
+                for task in tasks
+                if name in (None, task.title) or task.task_id.startswith(name)
+            ]
+            if fitting:
+                break
         if len(fitting) == 1:
             return fitting[0]
         listed = "; ".join(f"{task.title!r} ({task.task_id[:12]})" for task in tasks[:8])
@@ -127,8 +136,7 @@ class TaskClient:
     def summary(self) -> dict[str, Any]:
         """Return the task in a few words: title, epsilon, periods, how many of them have closed."""
         base = self.url.rpartition("/v1/tasks/")[0]
-        listed = ask(f"{base}/v1/tasks", variables=TOKENS, token=self.token)["tasks"]
-        for summary in listed:
+        for summary in _listed(base, self.token, archived=True):
             if summary["task_id"] == self.task_id:
                 return dict(summary)
         raise InputError(
@@ -203,6 +211,13 @@ class TaskClient:
 
     def _or_last(self, period: Period | None) -> Period:
         return max(self.closed, 1) if period is None else period
+
+
+def _listed(base: str, token: str | None, *, archived: bool) -> list[dict[str, Any]]:
+    """Return the summaries of a collector's tasks, in the order of their publication."""
+    fields = {"archived": "true"} if archived else None
+    answer = ask(f"{base}/v1/tasks", fields, variables=TOKENS, token=token)
+    return list(answer["tasks"])
 
 
 def _text(value: Any) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sfumato import catalog
-from sfumato.errors import InputError
+from sfumato.errors import ConfigurationError, InputError
 from sfumato.service.collector import Collector
 from sfumato.service.running_task import RunningTask
 from sfumato.wire import fields
@@ -81,7 +81,11 @@ class PublishRequest:
     def publish(
         self, collector: Collector, wanted: Callable[[], bool] = lambda: True
     ) -> RunningTask:
-        """Publish the task if it is still wanted once it is designed; return it as running."""
+        """Publish the task if it is still wanted once it is designed; return it as running.
+
+        Raises ConfigurationError if all its periods have closed already.
+        """
+        self._refuse_past(collector.clock())
         return collector.publish(
             self.task,
             self.start,
@@ -91,6 +95,18 @@ class PublishRequest:
             endpoint=self.endpoint or "",
             wanted=wanted,
         )
+
+    def _refuse_past(self, now: float) -> None:
+        if self.start is None:
+            return
+        length = self.task.period_seconds
+        grace = length if self.grace is None else self.grace
+        if self.start + self.task.periods * length + grace <= now:
+            raise ConfigurationError(
+                f"start is {self.start}, from which the {self.task.periods:,} periods of the task "
+                f"are over by the collector's clock, which is at {int(now)}; a later start is "
+                "expected, as every report would come too late."
+            )
 
 
 def _whole(given: Mapping[str, Any], name: str, most: int) -> int | None:
