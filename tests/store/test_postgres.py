@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import psycopg
 import pytest
+from psycopg import conninfo
 from tests.store.own_postgres import OwnPostgres
 from tests.store.stores import TASK, count, filled
 
@@ -62,6 +63,34 @@ def test_tables_of_a_later_version_are_left_alone(server: OwnPostgres) -> None:
         database.execute("ALTER TABLE releases DROP COLUMN figures")
     with pytest.raises(InputError, match="table releases has n, period, task_id"):
         PostgresStore(server.dsn)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ("REVOKE ALL ON tasks FROM poor", "permission denied for table sfumato_schema"),
+        ("ALTER ROLE poor SET default_transaction_read_only = on", "in a read-only transaction"),
+        ("REVOKE CREATE ON SCHEMA public FROM poor", "permission denied for schema public"),
+    ],
+)
+def test_a_database_that_refuses_is_quoted_and_not_called_damaged(
+    server: OwnPostgres, settings: str, words: str
+) -> None:
+    server.empty()
+    PostgresStore(server.dsn).close()
+    with psycopg.connect(server.dsn, autocommit=True) as database:
+        database.execute("CREATE ROLE poor LOGIN")
+        database.execute("GRANT USAGE, CREATE ON SCHEMA public TO poor")
+        database.execute(settings.encode())
+    try:
+        with pytest.raises(InputError, match=f"refuses what is needed .*{words}") as raised:
+            PostgresStore(conninfo.make_conninfo(server.dsn, user="poor"))
+    finally:
+        with psycopg.connect(server.dsn, autocommit=True) as database:
+            database.execute("DROP OWNED BY poor")
+            database.execute("DROP ROLE poor")
+    assert "A user who may create, read and write its tables is expected" in str(raised.value)
+    assert "damaged" not in str(raised.value)
 
 
 def test_tables_of_an_earlier_version_are_brought_up_to_date(server: OwnPostgres) -> None:

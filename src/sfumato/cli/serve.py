@@ -181,8 +181,8 @@ def _run(
     from sfumato.web.serving import serve as run
 
     service = plan.service(opened)
-    told = partial(place.ready, opened, service.access.refresh)
-    run(make_app(service), sock, told, service.bell.stop)
+    ready_here = partial(place.ready, opened, service.access.refresh)
+    run(make_app(service), sock, ready_here, service.bell.stop)
 
 
 def _elsewhere(store: Store, base: str) -> list[str]:

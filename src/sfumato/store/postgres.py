@@ -59,6 +59,10 @@ def translated() -> Iterator[None]:
         raise DatabaseAway(f"the database cannot be read ({_short(error)}).") from None
 
 
+class _Refusing(DatabaseAway):
+    """The database can be reached and refuses, as for want of rights or because it is read-only."""
+
+
 class _Session:
     """One connection to the database, made anew when it is lost."""
 
@@ -131,6 +135,8 @@ class _Session:
         if lost or isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
             self.close()
             return DatabaseAway(f"{self.name} has broken off ({_short(error)}).")
+        if isinstance(error, (psycopg.errors.InsufficientPrivilege, psycopg.InternalError)):
+            return _Refusing(f"{self.name} refuses what is needed ({_short(error)}).")
         if isinstance(error, psycopg.ProgrammingError):
             return Damaged(self.name, _short(error))
         return error
@@ -159,6 +165,11 @@ class PostgresStore(TaskLives, EngineTables):
         try:
             with self._writer_session.transaction() as db:
                 self._migrate(db)
+        except _Refusing as error:
+            self.close()
+            raise InputError(
+                f"{error} A user who may create, read and write its tables is expected."
+            ) from error
         except DatabaseAway as error:
             raise InputError(
                 f"{error} An address like postgresql://user@host/database is expected."
@@ -285,7 +296,13 @@ def _name(dsn: str) -> str:
 
 
 def _short(error: Exception) -> str:
-    """Return the last line of an error that says something, which is not what the client sent."""
+    """Return what the database says first, or the last line of an error that says something.
+
+    That is not what the client sent, which may be private.
+    """
+    primary = getattr(getattr(error, "diag", None), "message_primary", None)
+    if primary:
+        return str(primary).strip().rstrip(".")[:160]
     lines = [line.strip().rstrip(".") for line in str(error).splitlines()]
     causes = [line for line in lines if line and not line.endswith("?")]  # hints are questions
     return (causes[-1] if causes else type(error).__name__)[:160]
