@@ -120,13 +120,52 @@ def test_alerts_are_about_metrics_that_exist_and_say_what_to_do(tmp_path: Path) 
     page = (DEPLOY.parent / "docs/deploying.md").read_text()
     for rule in rules:
         for name in re.findall(r"\bsfumato_\w+", rule["expr"]):
-            assert re.search(rf"^{name}\b", metrics, re.MULTILINE), name
+            assert re.search(rf"^(# TYPE )?{name}\b", metrics, re.MULTILINE), name
         for outcomes in re.findall(r'outcome=~?"([^"]*)"', rule["expr"]):
             assert set(outcomes.split("|")) <= {"accepted", "repeated", *REASONS}
         assert rule["annotations"]["what_to_do"].endswith(".")
         assert rule["labels"]["severity"] in ("page", "ticket")
         assert f"`{rule['alert']}`" in page
     judged("promtool", "check", "rules", str(DEPLOY / "prometheus/alerts.yml"))
+
+
+SERIES: Final = {
+    "CollectorIsNotReady": ("sfumato_ready{", "0+0", "1+0"),
+    "WorkerDown": ('sfumato_worker_up{worker="2",', "0+0", "1+0"),
+    "PeriodsCloseLate": ('sfumato_task_lag_seconds{task="a",', "301+0", "299+0"),
+    "PeriodsAreFlagged": ('sfumato_task_flagged_periods{task="a",', "1+0", "0+0"),
+    "EngineIsAway": ('sfumato_engine_waiting_seconds{task="a",', "3601+0", "3599+0"),
+    "CollectorTurnsDevicesAway": (
+        'sfumato_refused_uploads_total{problem="busy",',
+        "0+1",
+        "7+0",
+    ),
+}
+"""For each of these alerts a series, values that raise it, and values that do not."""
+
+
+@pytest.mark.parametrize("alert", SERIES)
+def test_what_goes_wrong_raises_its_alert_and_nothing_else_does(alert: str, tmp_path: Path) -> None:
+    series, loud, quiet = SERIES[alert]
+    rules = [rule for group in RULES["groups"] for rule in group["rules"]]
+    (rule,) = (rule for rule in rules if rule["alert"] == alert)
+    labels = {"instance": "one", **dict(re.findall(r'(worker|task)="(\w+)"', series))}
+    annotations = {
+        name: re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda label: labels[label[1]], text)
+        for name, text in rule["annotations"].items()
+    }
+    raised = {"exp_labels": labels | rule["labels"], "exp_annotations": annotations}
+    cases = [
+        {
+            "interval": "1m",
+            "input_series": [{"series": f'{series}instance="one"}}', "values": f"{values}x30"}],
+            "alert_rule_test": [{"eval_time": "29m", "alertname": alert, "exp_alerts": alerts}],
+        }
+        for values, alerts in ((loud, [raised]), (quiet, []))
+    ]
+    plan = {"rule_files": [str(DEPLOY / "prometheus/alerts.yml")], "tests": cases}
+    (tmp_path / "cases.yml").write_text(yaml.safe_dump(plan))
+    judged("promtool", "test", "rules", str(tmp_path / "cases.yml"))
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
