@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.cli.running import answer, refused
+from tests.cli.running import answer, refused, run
 from tests.engines.catalogue import first_cases, of_mechanism, written
 from tests.service.engine_scenes import Scene
 from tests.vectors import stores
@@ -16,7 +17,9 @@ from tests.vectors.keeping import database
 
 from sfumato import GRR
 from sfumato.engines import CountedReports
+from sfumato.engines.log_following import LogFollower
 from sfumato.errors import InputError
+from sfumato.store import SQLiteStore
 
 
 def test_reports_are_counted_into_a_file_that_estimate_reads(tmp_path: Path) -> None:
@@ -109,7 +112,21 @@ def test_what_waits_in_a_store_is_counted_beside_its_collector(tmp_path: Path) -
         (("--engine", "spark"), "is a file; a postgresql:// address is expected"),
         (("--checkpoint", tmp_path), "--checkpoint is for --engine spark"),
         (("--task", "x"), "--task is 'x'; the id of a task is expected"),
-        (("--task", scene.twin.name), "is expected, and there is"),
+        (("--task", scene.twin.name), f"task is {scene.twin.name}; a task of this store"),
+        (("--task", scene.twin.name), f"is expected, and there is {scene.running.name}."),
     ):
         assert sentence in refused("aggregate", scene.path, *words)
     scene.store.close()
+
+
+def test_whoever_follows_a_store_ends_well_when_it_is_told_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told(*_: object) -> Iterator[object]:
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(LogFollower, "follow", told)
+    SQLiteStore(tmp_path / "collector.db").close()
+    result = run("aggregate", tmp_path / "collector.db", "--follow")
+    assert (result.exit_code, result.stderr) == (0, "")

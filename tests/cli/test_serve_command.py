@@ -161,3 +161,14 @@ def test_the_address_that_devices_see_is_shown_and_has_to_be_one(store: Path) ->
     assert "Devices reach it at https://sums.example." in said
     for url in ("http://", "https://x y", "https://x.example/?a=1", "https://u:p@x.example"):
         assert f"--url is {url!r}; an address like" in refused("serve", *words, "--url", url)
+
+
+def test_what_was_not_typed_is_missing(store: Path) -> None:
+    SQLiteStore(store).close()
+    export = ("export", store.with_name("x.parquet"), "--store", store)
+    assert refused(*export) == f"--task is missing; {store} has no tasks."
+    assert "--task is 'x'; " in refused(*export, "--task", "x")
+    for verb in ("end", "archive", "delete"):
+        task = ("task", verb, f"http://127.0.0.1:9/tasks/{'0a' * 32}")
+        assert "--confirm is missing; at least the first 8" in refused(*task)
+        assert "--confirm is '0b'; at least" in refused(*task, "--confirm", "0b")

@@ -74,12 +74,56 @@ def test_tokens_are_never_printed(monkeypatch: pytest.MonkeyPatch) -> None:
         ("[shuffle.serve]\nq = 1\n", "shuffle.serve.q is no setting; there are collector, "),
         ("port = 1\n", "port is no setting"),
         ("[serve\n", "is no TOML file: "),
-        ("[serve]\nport = 'many'\n", "--port is 'many'; a whole number is expected."),
+        ("[serve]\nport = 'many'\n", ".toml: serve.port is 'many'; a whole number is expected."),
+        ("[serve]\nmost-ids = 0\n", ".toml: serve.most-ids is 0; 1 or more is expected."),
     ],
 )
 def test_a_wrong_file_is_answered_with_what_is_wrong(file: Path, text: str, words: str) -> None:
     file.write_text(text)
     assert words in refused("--config", file, "config", "serve")
+
+
+def test_a_wrong_value_is_named_by_where_it_stands(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text("[serve]\nport = 70000\n[shuffle.serve]\nport = 70000\n")
+    for command, name in (("serve", "serve.port"), ("shuffle serve", "shuffle.serve.port")):
+        words = command.split()
+        said = refused("--config", file, *words)
+        assert said == f"{file}: {name} is 70000; 65535 or less is expected."
+        variable = f"SFUMATO_{command.replace(' ', '_').upper()}_PORT"
+        monkeypatch.setenv(variable, "many")
+        assert f"{variable} is 'many'; a whole" in refused("--config", file, *words)
+        assert "--port is 'few'; a whole" in refused("--config", file, *words, "--port", "few")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("SFUMATO_SERVE_PROT", "SFUMATO_SERVE_PORT"),
+        ("SFUMATO_SEVRE_PORT", "SFUMATO_SERVE_PORT"),
+        ("SFUMATO_SHUFFLE_SERVE_STROE", "SFUMATO_SHUFFLE_SERVE_STORE"),
+        ("SFUMATO_OPERATER_TOKEN", "SFUMATO_OPERATOR_TOKEN"),
+    ],
+)
+def test_a_mistyped_variable_is_refused(
+    name: str, meant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "1")
+    for words in (("config",), ("serve", "--port", 0), ("mechanisms",)):
+        assert f"{name} is no variable of sfumato; did you mean {meant}?" in refused(*words)
+
+
+def test_every_variable_is_known_and_those_of_others_are_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [row for group in answer("config")["settings"].values() for row in group]
+    others = ("SERVICE_HOST", "SERVE_SERVICE_PORT", "SERVE_PORT_8080_TCP", "IMAGE", "SERVE_X")
+    known = {row["variable"]: str(row["value"]) for row in rows if isinstance(row["value"], int)}
+    for name in (*known, *(f"SFUMATO_{name}" for name in others)):
+        monkeypatch.setenv(name, known.get(name, "tcp://10.0.0.1:1"))
+    monkeypatch.setenv("SFUMATO_FORMER_KEY_SECRET", "x" * 30)
+    answer("config")
 
 
 def test_a_file_that_is_not_there_and_a_command_that_is_none(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -162,7 +162,8 @@ def _store_counted(asked: AggregateOptions) -> Result | None:
     with _follower(asked) as follower:
         if not asked.follow:
             return store_counting.caught_up(follower, asked.task)
-        store_counting.follow(follower, asked.task, as_json=asked.as_json)
+        with suppress(KeyboardInterrupt):  # which is how it ends, as a server does
+            store_counting.follow(follower, asked.task, as_json=asked.as_json)
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -99,6 +100,7 @@ def sfumato(
 
     Start with:  sfumato demo
     """
+    settings.refuse_mistyped(context.command, os.environ)
     if config_file is not None:
         context.default_map = settings.read_settings(config_file, context.command)
     if show_version:

@@ -52,7 +52,8 @@ def export(asked: ExportOptions) -> Result:
         name = asked.task or (next(iter(tasks)) if len(tasks) == 1 else "")
         if name not in tasks:
             listed = ", ".join(tasks) or "no tasks"
-            raise InputError(f"--task is {asked.task!r}; {opened.name} has {listed}.")
+            typed = "missing" if asked.task is None else repr(asked.task)
+            raise InputError(f"--task is {typed}; {opened.name} has {listed}.")
         running = RunningTask(tasks[name], opened)
         if running.published.spec.get("counts") == "engine":
             raise InputError(

@@ -72,13 +72,23 @@ def _usage(error: typer.TyperException) -> str:
     details: list[Any] = getattr(error.__cause__, "errors", list)()
     if parameter is None or not details:
         return _with_help(error)
-    first = details[0]
-    name = max(parameter.opts, key=len)
-    name = name if name.startswith("-") else parameter.metavar or parameter.name
+    first, name = details[0], _source(parameter, getattr(error, "ctx", None))
     words = _EXPECTED.get(first["type"])
     if words is None:
         return f"{name} is {first['input']!r}; {first['msg'].removeprefix('Value error, ')}"
     return f"{name} is {first['input']!r}; {words.format(**first.get('ctx', {}))} is expected"
+
+
+def _source(parameter: Any, context: Any) -> str:
+    """Return where a value stands: in an option, a variable or a setting of a file."""
+    option = max(parameter.opts, key=len)
+    where = context and context.get_parameter_source(parameter.name)
+    if where is not None and where.name == "ENVIRONMENT":
+        return f"{context.auto_envvar_prefix}_{parameter.name.upper()}"
+    if where is not None and where.name == "DEFAULT_MAP":
+        file = context.find_root().params.get("config_file") or os.environ.get("SFUMATO_CONFIG")
+        return f"{file}: {'.'.join([*context.command_path.split()[1:], option.lstrip('-')])}"
+    return option if option.startswith("-") else parameter.metavar or parameter.name
 
 
 def _with_help(error: typer.TyperException) -> str:

@@ -9,6 +9,7 @@ and the variable before the file.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -21,7 +22,7 @@ from sfumato.cli import text_tables
 from sfumato.cli.command import Parts, Result, show
 from sfumato.errors import InputError
 
-__all__ = ["config", "read_settings"]
+__all__ = ["config", "read_settings", "refuse_mistyped"]
 
 SERVERS: Final = ("serve", "shuffle serve")
 """The commands whose settings are printed if none is named."""
@@ -33,6 +34,13 @@ SECRETS: Final = (
 )
 """Variables of which only whether they are set is printed."""
 SOURCES: Final = {"ENVIRONMENT": "variable", "DEFAULT_MAP": "file", "DEFAULT": "default"}
+PREFIX: Final = "SFUMATO_"
+OTHERS: Final = ("SFUMATO_CONFIG", "SFUMATO_FORMER_KEY_SECRET", "SFUMATO_SHUFFLER_OPERATOR_TOKEN")
+"""Variables that are neither settings of commands nor among the secrets that are printed."""
+ALIKE: Final = 0.9
+"""How similar two names are if one of them is taken for a slip in the other."""
+OF_KUBERNETES: Final = re.compile(r"_SERVICE_(HOST|PORT)|_PORT_")
+"""Part of variables that Kubernetes sets for services, which may be called like a command."""
 LEFT_OUT: Final = {"help", "as_json"}
 
 
@@ -76,6 +84,29 @@ def _checked(
     return settings
 
 
+def refuse_mistyped(root: Any, variables: Mapping[str, str]) -> None:
+    """Raise InputError for a variable that is none, but nearly one.
+
+    Variables of other kinds are left alone: whatever starts a program adds some of its own.
+    """
+    own = [name for name in variables if name.startswith(PREFIX) and not OF_KUBERNETES.search(name)]
+    if not own:
+        return
+    known = {*OTHERS, *SECRETS, *_variables(root, PREFIX)}
+    for name in own:
+        near = get_close_matches(name, known, 1, ALIKE)
+        if near and name not in known:
+            raise InputError(f"{name} is no variable of sfumato; did you mean {near[0]}?")
+
+
+def _variables(command: Any, prefix: str) -> Iterator[str]:
+    """Yield the variables of a command and of those in its group."""
+    for option in command.params:
+        yield f"{prefix}{option.name.upper()}"
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _variables(inner, f"{prefix}{name.upper().replace('-', '_')}_")
+
+
 def config(
     context: typer.Context,
     command: Annotated[
@@ -115,6 +146,7 @@ def _settings(root: Any, words: list[str]) -> Iterator[dict[str, Any]]:
         if option.name in LEFT_OUT or option.param_type_name != "option":
             continue
         raw, source = option.consume_value(here, {})
+        here.set_parameter_source(option.name, source)  # which an error names
         value = option.process_value(here, raw)
         plain = str(value) if isinstance(value, Path) else value
         yield {

@@ -126,8 +126,9 @@ def _confirmed(task: str, digits: str | None, why: str) -> str:
     if digits is None and sys.stdin.isatty():
         digits = typer.prompt(f"{why.capitalize()}. The first 8 digits of its id", err=True)
     if digits is None or len(digits) < 8 or not name.startswith(digits):
+        typed = "missing" if digits is None else repr(digits)
         raise InputError(
-            f"--confirm is {digits!r}; at least the first 8 digits of the task's id are expected, "
+            f"--confirm is {typed}; at least the first 8 digits of the task's id are expected, "
             f"as {why}."
         )
     return address

@@ -80,9 +80,9 @@ def followed(store: Store, task_id: bytes | None = None) -> list[StoredTask]:
     if task_id is None:
         return list(tasks.values())
     if task_id not in tasks:
-        listed = ", ".join(each.hex()[:12] for each in tasks) or "none"
+        listed = ", ".join(each.hex() for each in list(tasks)[:4]) or "none"
         raise ConfigurationError(
-            f'task is {task_id.hex()[:12]}; a task of this store that says counts = "engine" is '
+            f'task is {task_id.hex()}; a task of this store that says counts = "engine" is '
             f"expected, and there is {listed}."
         )
     return [tasks[task_id]]
