@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from starlette.testclient import TestClient
 from tests.service.engine_scenes import ENGINE, GRACE, LENGTH, PERIODS, START, TEXT, VALUES, Scene
 from tests.service.fleets import Fleet, batch
 from tests.service.test_enrolment import Street
@@ -16,6 +17,8 @@ from sfumato.catalog import parse
 from sfumato.engines.log_following import LogFollower
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.service import Collector
+from sfumato.service.access import set_token
+from sfumato.service.asgi import Service, make_app
 from sfumato.service.query_parameters import answer
 from sfumato.store import SQLiteStore
 from sfumato.wire.sealing import OVERHEAD
@@ -159,6 +162,27 @@ def test_a_task_that_is_ended_early_is_over_once_it_is_counted(scene: Scene) -> 
     assert scene.running.is_over
     scene.collector.archive(scene.running)
     assert dict(scene.tallies(scene.running)) == dict(scene.tallies(scene.twin))
+
+
+def test_whoever_archives_a_task_is_told_what_it_waits_for(scene: Scene) -> None:
+    set_token(scene.store, "operator", "o" * 40)
+    headers = {"Authorization": f"Bearer {'o' * 40}"}
+    name = scene.running.name
+    with TestClient(make_app(Service(scene.collector))) as client:
+
+        def refusal() -> str:
+            address = f"/v1/tasks/{name}/archive?confirm={name}"
+            answer = client.post(address, headers=headers)
+            assert answer.status_code == 409
+            return str(answer.json()["detail"])
+
+        assert refusal().startswith("The task goes on; its period 1 has not closed yet. End it, ")
+        for period in range(1, PERIODS + 1):
+            scene.live(period)
+            scene.close(period)
+        told = refusal()
+        assert told.startswith("No further period closes, and periods 1 to 4 have closed and wait")
+        assert told.endswith("; archive it when that is done.")
 
 
 def test_devices_that_say_that_they_take_part_are_counted_by_an_engine_too(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ class Office:
         try:
             await self._written(partial(self.collector.archive, running))
         except ConfigurationError as error:
-            raise Refused("not-over", str(error).capitalize()) from None
+            raise Refused("not-over", _goes_on(running, error, self.collector.clock())) from None
         log().info("task archived", task=running.name)
         return JSONResponse({"task_id": running.name})
 
@@ -123,3 +123,12 @@ def _need_confirmed(request: Request, running: RunningTask, why: str) -> None:
     """Raise Refused unless a request has the task's id a second time."""
     if request.query_params.get("confirm") != running.name:
         raise Refused("bad-request", f"{why}; confirm= with its id is expected.")
+
+
+def _goes_on(running: RunningTask, error: ConfigurationError, now: float) -> str:
+    """Return why a task is not archived, as a whole sentence."""
+    lag = running.lag
+    if lag is not None and lag.last >= running.published.periods:
+        return f"No further period closes, and {lag.words(now)}; archive it when that is done."
+    reason = str(error)
+    return reason[:1].upper() + reason[1:]  # which leaves names as they are
