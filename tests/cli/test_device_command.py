@@ -95,4 +95,4 @@ def test_what_it_refuses(journal: Path, tmp_path: Path) -> None:
     )
     other = tmp_path / "text"
     other.write_text("no journal" * 100)
-    assert "cannot be used as a journal" in refused("device", "log", "--journal", other)
+    assert "is no journal, and is left as it is" in refused("device", "log", "--journal", other)

@@ -138,7 +138,7 @@ def _workers(path: Path) -> None:
     ("make", "sentence"),
     [
         (_things, r"other belongs to another program; a (store of|journal is)"),
-        (_letter, r"other is no (store|journal).*, and is left as it is; a new"),
+        (_letter, r"other is no (store|journal).*, and is left as it is; one, or"),
         (Path.mkdir, r"other is a folder, and is left as it is; a file is expected"),
         (os.mkfifo, r"other is not a regular file, and is left as it is; a file is expected"),
         (lambda path: path.symlink_to(path), r"other is a link that leads to itself; a file"),

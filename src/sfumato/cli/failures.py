@@ -88,7 +88,7 @@ def _source(parameter: Any, context: Any) -> str:
     if where is not None and where.name == "DEFAULT_MAP":
         file = context.find_root().params.get("config_file") or os.environ.get("SFUMATO_CONFIG")
         return f"{file}: {'.'.join([*context.command_path.split()[1:], option.lstrip('-')])}"
-    return option if option.startswith("-") else parameter.metavar or parameter.name
+    return option if option.startswith("-") else str(parameter.metavar or parameter.name)
 
 
 def _with_help(error: typer.TyperException) -> str:

@@ -218,7 +218,9 @@ def refuse_other_files(path: str | Path, application: int, kind: str) -> None:
     except FileNotFoundError:
         return
     if head and not head.startswith(_MAGIC):
-        raise InputError(f"{path} is no {kind}, and is left as it is; a new file would be made.")
+        raise InputError(
+            f"{path} is no {kind}, and is left as it is; one, or the name of a new file, is expected."
+        )
     owner = int.from_bytes(head[_APPLICATION])
     if owner != application and (owner or any(head[_FIRST_CELLS])):
         raise InputError(f"{path} belongs to another program; a {kind} is expected.")
