@@ -6,7 +6,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from sfumato.shuffler.holding import Holding
 from sfumato.store import Release, SQLiteStore
 from sfumato.store.schema import APPLICATION, STEPS
 from sfumato.store.store_addresses import claimed_for_workers
+from sfumato.wire.sqlite_tables import COUNT
 
 
 @pytest.fixture
@@ -189,6 +190,25 @@ def test_older_files_are_brought_up_to_date(tmp_path: Path, version: int) -> Non
     store.set_token("analyst", b"digest")
     assert len(store.tasks()) == (1 if version else 0)
     store.close()
+
+
+def test_others_are_waited_for_after_a_checkpoint_that_failed(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables, run = store._tables, store._tables.run  # noqa: SLF001
+
+    def full(statement: str, given: Sequence[object] = ()) -> sqlite3.Cursor:
+        if "wal_checkpoint" in statement:
+            raise sqlite3.OperationalError("database or disk is full")
+        return run(statement, given)
+
+    ((patience,),) = tables.rows("PRAGMA busy_timeout", cells=(COUNT,))
+    with monkeypatch.context() as broken:
+        broken.setattr(tables, "run", full)
+        with pytest.raises(sqlite3.OperationalError, match="is full"):
+            store.erase_keys(TASK)
+    assert tables.rows("PRAGMA busy_timeout", cells=(COUNT,)) == [(patience,)]
+    assert patience > 0
 
 
 def test_a_file_of_a_later_version_is_refused(tmp_path: Path) -> None:

@@ -8,13 +8,11 @@ from typing import Final
 from sfumato.errors import MismatchError
 from sfumato.store.epochs import EngineProgress, Epoch
 from sfumato.store.report_tables import ReportTables
-from sfumato.store.task_tables import Database
+from sfumato.store.task_tables import LOG, Database
 
 __all__ = ["EngineTables"]
 
 _OF_A_PERIOD: Final = "WHERE task_id = ? AND period = ?"
-_NO_PERIOD: Final = 0
-"""Whoever changes the progress of a task excludes others from this period, which no task has."""
 
 
 class EngineTables(ReportTables):
@@ -38,7 +36,7 @@ class EngineTables(ReportTables):
     def acknowledge(self, task_id: bytes, epoch: Epoch) -> bool:
         """Add the tallies of an epoch to those of the task; return whether that was still to do."""
         with self._writing() as db:
-            self._exclude(db, task_id, _NO_PERIOD)
+            self._exclude(db, task_id, LOG)
             before = self._progress(task_id, db)
             if epoch.first <= epoch.last <= before.sequence:
                 return False

@@ -150,7 +150,7 @@ class SQLiteStore(TaskLives, EngineTables):
             os.close(held)
 
     @contextmanager
-    def _erasing(self) -> Iterator[Database]:
+    def _wiping(self) -> Iterator[Database]:
         with self._write_lock:
             self._tables.run("PRAGMA secure_delete = ON")
             try:
@@ -158,9 +158,14 @@ class SQLiteStore(TaskLives, EngineTables):
                     yield db
             finally:
                 self._tables.run("PRAGMA secure_delete = OFF")
+
+    def _wiped(self) -> None:
+        with self._write_lock:
             self._tables.run("PRAGMA busy_timeout = 0")  # somebody may read for long, as a backup
-            self._tables.run("PRAGMA wal_checkpoint(TRUNCATE)")  # the log had it as well
-            self._tables.run(f"PRAGMA busy_timeout = {int(1000 * PATIENCE)}")
+            try:
+                self._tables.run("PRAGMA wal_checkpoint(TRUNCATE)")  # the log had it as well
+            finally:
+                self._tables.run(f"PRAGMA busy_timeout = {int(1000 * PATIENCE)}")
 
     def close(self) -> None:
         """Close the store."""

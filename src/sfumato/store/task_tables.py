@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
@@ -24,6 +24,8 @@ __all__ = ["Database", "TaskTables"]
 
 WHOLE: Final = (1 << 64) - 1
 """Stands for all periods of a task: whoever excludes others from it waits for all that is added."""
+LOG: Final = 0
+"""Stands for the log of a task: whoever packs or acknowledges excludes others; no period is 0."""
 
 
 class Database(Protocol):
@@ -51,9 +53,19 @@ class TaskTables(Store):
     def _writing(self) -> AbstractContextManager[Database]:
         """Return a transaction that is on disk when it ends, or undone if an error ends it."""
 
-    def _erasing(self) -> AbstractContextManager[Database]:
-        """Return a transaction whose deleted data is gone from the files when it is over."""
+    def _wiping(self) -> AbstractContextManager[Database]:
+        """Return a transaction that overwrites what it deletes; the files' log still has it."""
         return self._writing()
+
+    def _wiped(self) -> None:
+        """Let what transactions have overwritten be gone from all files, also from their log."""
+
+    @contextmanager
+    def _erasing(self) -> Iterator[Database]:
+        """Give a transaction whose deleted data is gone from the files when it is over."""
+        with self._wiping() as db:
+            yield db
+        self._wiped()
 
     @abstractmethod
     def _share(self, db: Database, task_id: bytes, period: int) -> None:
