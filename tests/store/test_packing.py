@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from sfumato.randomness import seeded
 from sfumato.store import packing
+from sfumato.store.merging import distinct
 
 
 @pytest.mark.parametrize("most", [1 << 20, 4, 2])
@@ -34,3 +36,10 @@ def test_a_wrong_order_would_be_noticed() -> None:
         halves = [b"a1b2", b"c3d4"]
         counts[b"".join(halves[place] for place in rng.permutation(2))] += 1
     assert max(abs(n - runs / 24) for n in counts.values()) > 6 * (runs / 24) ** 0.5
+
+
+def test_words_are_distinct_and_in_order() -> None:
+    rng = np.random.default_rng(8)
+    for n in (0, 1, 2, 1000):
+        words = rng.integers(0, 300, n).astype(np.uint64)
+        assert distinct(words).tolist() == sorted(set(words.tolist()))

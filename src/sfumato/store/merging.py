@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.arrays import Array, Bools
 from sfumato.store.id_set import Words
 
-__all__ = ["copies", "leading", "sorted_words"]
+__all__ = ["copies", "distinct", "leading", "sorted_words"]
 
 AT_ONCE: Final = 1 << 25
 """The number of ids that are sorted at once."""
@@ -26,6 +26,12 @@ IdRows = Callable[[], Iterator[tuple[int, bytes]]]
 def leading(ids: bytes) -> Words:
     """Return the first eight bytes of each id as a number; numbers are ordered as ids are."""
     return np.frombuffer(ids, ">u8")[::2].astype(np.uint64)
+
+
+def distinct(words: Words) -> Words:
+    """Return each word once, in order; unlike `numpy.unique`, it lets other threads go on."""
+    words = np.sort(words)
+    return np.asarray(words[np.append(True, words[1:] != words[:-1])[: len(words)]])
 
 
 def sorted_words(read: IdRows, total: int) -> Iterator[Words]:
@@ -48,7 +54,7 @@ def _words(read: IdRows) -> Iterator[Words]:
 def copies(read: IdRows, total: int) -> dict[int, Bools]:
     """Return a mask of the copies in each row that has some; the first report of an id is none."""
     again = [words[1:][words[1:] == words[:-1]] for words in sorted_words(read, total)]
-    doubtful = np.unique(np.concatenate(again)) if again else np.zeros(0, np.uint64)
+    doubtful = distinct(np.concatenate(again)) if again else np.zeros(0, np.uint64)
     if not len(doubtful):
         return {}
     sizes, rows, places, names = [], [], [], []

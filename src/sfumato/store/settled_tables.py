@@ -12,7 +12,7 @@ from sfumato.arrays import Bools
 from sfumato.core.tally import Tally
 from sfumato.store.id_set import Words
 from sfumato.store.interface import MOST_LATE, Once
-from sfumato.store.merging import leading, sorted_words
+from sfumato.store.merging import distinct, leading, sorted_words
 from sfumato.store.packing import MOST_BYTES, chunks_of_words, permuted
 from sfumato.store.report_tables import PLACE, Cell, ReportTables
 from sfumato.store.task_tables import Database
@@ -85,7 +85,7 @@ class SettledTables(ReportTables):
     @staticmethod
     def _remember(db: Database, task_id: bytes, name: int, words: Words) -> None:
         """Keep the words of ids that were counted, under a number that stands for their period."""
-        for first, chunk in chunks_of_words(np.unique(words)):
+        for first, chunk in chunks_of_words(distinct(words)):
             db.run("INSERT INTO counted VALUES (?, ?, ?, ?)", (task_id, name, first, chunk))
 
     def _said_once(self, batches: Sequence[int], once: Once) -> Words:
