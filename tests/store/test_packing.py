@@ -38,6 +38,25 @@ def test_a_wrong_order_would_be_noticed() -> None:
     assert max(abs(n - runs / 24) for n in counts.values()) > 6 * (runs / 24) ** 0.5
 
 
+def test_a_row_has_no_more_reports_than_one_step_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "STEP", 1 << 10)
+
+    def rows(size: int) -> list[int]:
+        parts = packing.permuted(lambda: iter([(40, bytes(40 * size))]), 40, size, seeded(7))
+        return [len(part) for part in parts]
+
+    assert (rows(1), rows(100), rows(2000)) == ([40], [10] * 4, [1] * 40)
+
+
+def test_steps_are_short_and_have_all_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "STEP", 10 * packing.OF_A_ROW)
+    sizes = [0] * 25 + [4 * packing.OF_A_ROW] * 3 + [100 * packing.OF_A_ROW, 0]
+    steps = list(packing.in_steps(sizes, int))
+    assert [size for step in steps for size in step] == sizes
+    assert [len(step) for step in steps] == [10, 10, 6, 2, 1, 1]
+    assert not list(packing.in_steps([], len))
+
+
 def test_words_are_distinct_and_in_order() -> None:
     rng = np.random.default_rng(8)
     for n in (0, 1, 2, 1000):

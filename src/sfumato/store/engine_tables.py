@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
 
 from sfumato.errors import MismatchError
 from sfumato.store.epochs import EngineProgress, Epoch
-from sfumato.store.report_tables import ReportTables
+from sfumato.store.report_tables import HAS_BATCHES, IN_LOG, OF_A_PERIOD, PACKED, ReportTables
 from sfumato.store.task_tables import LOG, Database
 
 __all__ = ["EngineTables"]
-
-_OF_A_PERIOD: Final = "WHERE task_id = ? AND period = ?"
 
 
 class EngineTables(ReportTables):
     """A store in SQL: the progress of engines with the logs of tasks."""
 
     def packed(self, task_id: bytes) -> int:
-        """Return the last period of a task whose contents are in the log; 0 if there is none."""
-        rest = "WHERE task_id = ? AND packed = 1 ORDER BY period DESC LIMIT 1"
+        """Return the last period of a task that was packed to the end; 0 if there is none."""
+        rest = (
+            f"WHERE task_id = ? AND packed = 1 AND NOT {HAS_BATCHES} ORDER BY period DESC LIMIT 1"
+        )
         rows = self._read("periods", "period", rest, task_id)
         return int(rows[0][0]) if rows else 0
 
@@ -64,7 +63,7 @@ class EngineTables(ReportTables):
 
         Each period is looked at by itself, so that no tally comes into one that has been released.
         """
-        rest = "WHERE task_id = ? AND sequence >= ? AND sequence <= ?"
+        rest = f"WHERE task_id = ? AND sequence >= ? AND sequence <= ? AND {IN_LOG}"
         rows = self._read("log", "period, n", rest, task_id, epoch.first, epoch.last, db=db)
         if len(rows) != epoch.last - epoch.first + 1:
             raise MismatchError(
@@ -87,21 +86,19 @@ class EngineTables(ReportTables):
 
     def is_counted(self, task_id: bytes, period: int) -> bool:
         """Return whether an engine has counted all rows of a packed period."""
-        rest = f"{_OF_A_PERIOD} ORDER BY sequence DESC LIMIT 1"
+        rest = f"{OF_A_PERIOD} ORDER BY sequence DESC LIMIT 1"
         last = self._read("log", "sequence", rest, task_id, period)
         return not last or last[0][0] <= self._progress(task_id).sequence
 
     def uncounted(self, task_id: bytes) -> dict[int, int]:
         """Return the number of reports of each period whose contents are still there."""
-        query = (
-            "SELECT period, CAST(sum(n) AS BIGINT) FROM ("
-            "SELECT period, n FROM batches WHERE task_id = ? "
-            "UNION ALL SELECT period, n FROM log WHERE task_id = ? AND n > 0"
-            ") AS there GROUP BY period"
-        )
+        waiting = f"SELECT period, n FROM batches WHERE task_id = ? AND NOT {PACKED}"  # noqa: S608
+        packed = f"SELECT period, n FROM log WHERE task_id = ? AND n > 0 AND {IN_LOG}"  # noqa: S608
+        there = f"({waiting} UNION ALL {packed}) AS there"
+        query = f"SELECT period, CAST(sum(n) AS BIGINT) FROM {there} GROUP BY period"  # noqa: S608
         return dict(self._counts(query, task_id, task_id))
 
     def drop_tallies(self, task_id: bytes, period: int) -> None:
         """Delete the tallies of a period of which nothing may be released."""
         with self._erasing() as db:
-            db.run(f"DELETE FROM tallies {_OF_A_PERIOD}", (task_id, period))  # noqa: S608
+            db.run(f"DELETE FROM tallies {OF_A_PERIOD}", (task_id, period))  # noqa: S608

@@ -155,7 +155,8 @@ class Store(ABC):
     3. `close_round` or `close_period` records what followed; whoever is first decides.
     4. `pack` moves the contents of a closed period into the log, in random order and without ids.
 
-    Each step can be repeated, and can be taken by another process if the one before is killed.
+    Each step can be repeated, and can be taken by another process if the one before is killed. None
+    keeps other writers waiting for long: `settle` and `pack` of many reports are many transactions.
     """
 
     # ---- tasks -------------------------------------------------------------------------------
@@ -291,7 +292,7 @@ class Store(ABC):
 
     @abstractmethod
     def unpacked(self, task_id: bytes) -> list[int]:
-        """Return the closed periods whose contents are not in the log yet."""
+        """Return the closed periods that are not packed yet, or not to the end."""
 
     @abstractmethod
     def pack(
@@ -345,7 +346,7 @@ class Store(ABC):
 
     @abstractmethod
     def packed(self, task_id: bytes) -> int:
-        """Return the last period of a task whose contents are in the log; 0 if there is none."""
+        """Return the last period of a task that was packed to the end; 0 if there is none."""
 
     @abstractmethod
     def progress(self, task_id: bytes) -> EngineProgress:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import psycopg
 
@@ -15,6 +15,25 @@ from sfumato.store.interface import LogRow
 from sfumato.store.postgres import SETTINGS, translated
 
 __all__ = ["PostgresLog"]
+
+_LAST: Final = """
+    WITH newest AS (
+        SELECT min(sequence) AS first FROM log WHERE task_id = %(task)s AND period =
+            (SELECT period FROM log WHERE task_id = %(task)s ORDER BY sequence DESC LIMIT 1)
+    )
+    SELECT coalesce(max(sequence), 0) FROM log, newest WHERE task_id = %(task)s AND (
+        sequence < first OR first = 1 OR EXISTS (
+            SELECT 1 FROM log AS beside WHERE beside.task_id = %(task)s
+            AND (beside.sequence = first - 1 OR (beside.sequence = first AND n = 0))
+        )
+    )
+"""
+"""The number of the last row that is there to be read.
+
+The first row of a period comes last, and its others are not there before. So the rows of the newest
+period are left out if the row before them is missing, unless the first one tells that rows before
+it were erased.
+"""
 
 
 class PostgresLog:
@@ -51,15 +70,17 @@ class PostgresLog:
 
     def last(self) -> int:
         """Return the number of the last row; rows that appear later have larger numbers."""
-        return self._number("SELECT coalesce(max(sequence), 0) FROM log WHERE task_id = %s")
+        return self._number(_LAST)
 
     def acknowledged(self) -> int:
         """Return the number of the last row that an engine has acknowledged."""
-        return self._number("SELECT coalesce(max(sequence), 0) FROM progress WHERE task_id = %s")
+        query = "SELECT coalesce(max(sequence), 0) FROM progress WHERE task_id = %(task)s"
+        return self._number(query)
 
     def _number(self, query: str) -> int:
+        values = {"task": self._task_id}
         with translated():
-            row = self._connection.execute(query, (self._task_id,), binary=True).fetchone()
+            row = self._connection.execute(query, values, binary=True).fetchone()
         return int(row[0]) if row else 0
 
     def rows(self, first: int, last: int) -> Iterator[LogRow]:

@@ -17,15 +17,28 @@ from sfumato.randomness import Source, secure
 from sfumato.store.id_set import ID_BYTES
 from sfumato.store.interface import Count, Filled, LogRow
 from sfumato.store.merging import copies
+from sfumato.store.packing import in_steps
 from sfumato.store.task_tables import Database, TaskTables
 from sfumato.wire.sqlite_tables import Damaged
 
-__all__ = ["ReportTables"]
+__all__ = ["HAS_BATCHES", "IN_LOG", "OF_A_PERIOD", "PACKED", "PLACE", "Cell", "ReportTables"]
 
 TOGETHER: Final = 64
 """The number of rows that are read at once."""
 
-_OF_A_PERIOD: Final = "WHERE task_id = ? AND period = ?"
+OF_A_PERIOD: Final = "WHERE task_id = ? AND period = ?"
+IN_LOG: Final = (
+    "EXISTS (SELECT 1 FROM periods WHERE periods.task_id = log.task_id "
+    "AND periods.period = log.period AND packed = 1)"
+)
+"""Holds for rows of the log whose period is packed; nobody reads the others."""
+PACKED: Final = IN_LOG.replace("log.", "batches.")
+"""Holds for rows of `batches` whose period is packed; nobody reads them."""
+HAS_BATCHES: Final = (
+    "EXISTS (SELECT 1 FROM batches WHERE batches.task_id = periods.task_id "
+    "AND batches.period = periods.period)"
+)
+"""Holds for periods of which rows are left in `batches`."""
 PLACE: Final = "task_id, key_id, period, writer, span, block"
 
 Cell = tuple[bytes, int, int, int, int, int]
@@ -76,7 +89,7 @@ class ReportTables(TaskTables):
     def _is_open(self, db: Database, each: Filled) -> bool:
         if not self._is_there(db, each.task_id, each.period):
             return False
-        rows = self._read("periods", "sealed", _OF_A_PERIOD, each.task_id, each.period, db=db)
+        rows = self._read("periods", "sealed", OF_A_PERIOD, each.task_id, each.period, db=db)
         return not rows or each.round >= rows[0][0]
 
     def _is_there(self, db: Database, task_id: bytes, period: int) -> bool:
@@ -121,9 +134,15 @@ class ReportTables(TaskTables):
 
     # ---- reading -----------------------------------------------------------------------------
 
+    def _is_packed(self, task_id: bytes, period: int) -> bool:
+        """Return whether the reports of a period are in the log, and not in `batches`."""
+        return self._read("periods", "packed", OF_A_PERIOD, task_id, period) == [(1,)]
+
     def _rows_of(self, task_id: bytes, period: int, column: str) -> Iterator[tuple[int, bytes]]:
-        """Yield the number of each row of a period, and what it has in one column."""
-        last, rest = 0, f"{_OF_A_PERIOD} AND batch > ? ORDER BY batch LIMIT {TOGETHER}"
+        """Yield the number of each row of a period, and what it has in one column; until packed."""
+        if self._is_packed(task_id, period):
+            return
+        last, rest = 0, f"{OF_A_PERIOD} AND batch > ? ORDER BY batch LIMIT {TOGETHER}"
         while rows := self._read("batches", f"batch, {column}", rest, task_id, period, last):
             yield from rows
             last = rows[-1][0]
@@ -135,9 +154,11 @@ class ReportTables(TaskTables):
 
     def contents(self, task_id: bytes, period: int) -> Iterator[bytes]:
         """Yield the opened contents of a period's reports, many at a time."""
-        for _, contents in self._rows_of(task_id, period, "contents"):
-            yield contents
-        rest = f"{_OF_A_PERIOD} AND n > 0 ORDER BY sequence"
+        if not self._is_packed(task_id, period):
+            for _, contents in self._rows_of(task_id, period, "contents"):
+                yield contents
+            return
+        rest = f"{OF_A_PERIOD} AND n > 0 ORDER BY sequence"
         for (sequence,) in self._read("log", "sequence", rest, task_id, period):
             ((contents,),) = self._read(
                 "log", "contents", "WHERE task_id = ? AND sequence = ?", task_id, sequence
@@ -146,7 +167,10 @@ class ReportTables(TaskTables):
 
     def log(self, task_id: bytes, after: int = 0) -> Iterator[LogRow]:
         """Yield the rows of a task's log after a number, in order."""
-        rest = f"WHERE task_id = ? AND sequence > ? AND n > 0 ORDER BY sequence LIMIT {TOGETHER}"
+        rest = (
+            f"WHERE task_id = ? AND sequence > ? AND n > 0 AND {IN_LOG} "
+            f"ORDER BY sequence LIMIT {TOGETHER}"
+        )
         whole = "WHERE task_id = ? AND sequence = ? AND n > 0"
         while rows := self._read("log", "sequence, key_id, period, n", rest, task_id, after):
             for sequence, key_id, period, n in rows:
@@ -161,7 +185,7 @@ class ReportTables(TaskTables):
         if period is None:
             rows = self._read("tallies", columns, "WHERE task_id = ?", task_id)
         else:
-            rows = self._read("tallies", columns, _OF_A_PERIOD, task_id, period)
+            rows = self._read("tallies", columns, OF_A_PERIOD, task_id, period)
         return _added((Place(span, p, part), self._tally(*kept)) for p, span, part, *kept in rows)
 
     def _tally(self, n: int, shape: str, sums: bytes) -> Tally:
@@ -222,24 +246,35 @@ class ReportTables(TaskTables):
         marked = copies(partial(self._rows_of, task_id, period, "ids"), total)
         if not marked:
             return 0
-        with self._erasing() as db:
-            self._exclude(db, task_id, period)
-            sizes = dict(self._read("batches", "batch, n", _OF_A_PERIOD, task_id, period, db=db))
-            if any(sizes.get(batch) != len(again) for batch, again in marked.items()):
-                return 0  # somebody else has settled it since
-            for batch, again in marked.items():
-                self._drop(db, batch, again, count)
-        return sum(int(np.count_nonzero(again)) for again in marked.values())
+        dropped = 0
+        sizes = dict(self._sizes(task_id, period))
+        for step in in_steps(marked.items(), lambda row: sizes.get(row[0], 0)):
+            with self._wiping() as db:
+                self._exclude(db, task_id, period)
+                # A row that has become smaller since has lost its copies: others settle as well.
+                dropped += sum(self._drop(db, *row, count) for row in step)
+        self._wiped()
+        return dropped
+
+    def _sizes(self, task_id: bytes, period: int) -> list[tuple[int, int]]:
+        """Return the number of each row that `batches` has of a period, and its bytes."""
+        query = "SELECT batch, length(ids) + length(contents) FROM batches"
+        rows = self._counts(f"{query} {OF_A_PERIOD} ORDER BY batch", task_id, period)
+        return [(batch, size) for batch, size in rows]
 
     def _n_of(self, task_id: bytes, period: int) -> int:
-        return sum(n for (n,) in self._read("batches", "n", _OF_A_PERIOD, task_id, period))
+        if self._is_packed(task_id, period):
+            return 0
+        return sum(n for (n,) in self._read("batches", "n", OF_A_PERIOD, task_id, period))
 
-    def _drop(self, db: Database, batch: int, again: Bools, count: Count) -> None:
-        """Take copies out of a row, and out of the tallies of its writer."""
+    def _drop(self, db: Database, batch: int, again: Bools, count: Count) -> int:
+        """Take copies out of a row, and out of the tallies of its writer; return how many."""
         columns = "task_id, key_id, period, writer, n, ids, contents"
-        ((task_id, key_id, period, writer, n, ids, contents),) = self._read(
-            "batches", columns, "WHERE batch = ?", batch, db=db
-        )
+        rest = "WHERE batch = ? AND n = ?"
+        kept = self._read("batches", columns, rest, batch, len(again), db=db)
+        if not kept:
+            return 0
+        ((task_id, key_id, period, writer, n, ids, contents),) = kept
         names = np.frombuffer(ids, f"V{ID_BYTES}")
         rows = np.frombuffer(contents, f"V{len(contents) // n}")
         for place, tally in count(period, rows[again].tobytes()).items():
@@ -253,6 +288,7 @@ class ReportTables(TaskTables):
             "UPDATE batches SET n = ?, ids = ?, contents = ? WHERE batch = ?",
             (int(left.sum()), names[left].tobytes(), rows[left].tobytes(), batch),
         )
+        return int(again.sum())
 
     def _tally_at(self, db: Database, cell: Cell) -> Tally | None:
         """Return the tally that is kept in one place; None if there is none."""

@@ -203,7 +203,7 @@ CELLS: Final[dict[str, dict[str, Cell]]] = {
     "tokens": {"role": TEXT, "digest": BYTES},
     "rounds": {"task_id": _TASK, "period": NUMBER, "round": NUMBER},
     "writers": {"last": COUNT},
-    "periods": {"task_id": _TASK, "period": NUMBER, "sealed": NUMBER, "packed": FLAG},
+    "periods": {"task_id": _TASK, "period": NUMBER, "sealed": NUMBER, "packed": COUNT},
     "log": {
         "task_id": _TASK,
         "sequence": COUNT,

@@ -49,6 +49,7 @@ class TaskLives(SettledTables):
     def archive_task(self, task_id: bytes) -> None:
         """Erase reports, ids and keys of a task, also from the files; tallies and releases stay."""
         with self._erasing() as db:
+            self._exclude(db, task_id, WHOLE)  # what is being packed is seen below
             for table in ("batches", "log", "counted", "keys"):
                 db.run(f"DELETE FROM {table} WHERE task_id = ?", (task_id,))  # noqa: S608
             db.run("UPDATE periods SET packed = 1 WHERE task_id = ?", (task_id,))
