@@ -35,4 +35,6 @@ def test_a_large_period_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     said = json.loads(capsys.readouterr().out)
     assert said["ids_bytes"] > 30e6
     assert said["ready_seconds"] > 0
+    assert said["close_seconds"] > 0
+    assert said["wait_seconds"] >= 0
     assert said["export_growth"] == pytest.approx(1.0, abs=0.2)
