@@ -219,7 +219,8 @@ def refuse_other_files(path: str | Path, application: int, kind: str) -> None:
         return
     if head and not head.startswith(_MAGIC):
         raise InputError(
-            f"{path} is no {kind}, and is left as it is; one, or the name of a new file, is expected."
+            f"{path} is no {kind}, and is left as it is; one, or the name of a new file, is "
+            "expected."
         )
     owner = int.from_bytes(head[_APPLICATION])
     if owner != application and (owner or any(head[_FIRST_CELLS])):
