@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import re
@@ -14,18 +13,14 @@ from typing import Any
 
 import pytest
 import structlog
-from starlette.requests import Request
 from tests.service.fleets import Fleet
 from tests.service.world import START, TASK, VALUES, World
 
-from sfumato import catalog
-from sfumato.errors import InputError
 from sfumato.service.asgi import make_app
 from sfumato.web import logs
 from sfumato.wire.published import Published
 from sfumato.wire.questions import Question
 from sfumato.wire.reports import BATCH_TYPE
-from sfumato.wire.task import Task
 
 
 @pytest.fixture
@@ -389,36 +384,3 @@ def test_who_leaves_before_the_commit_does_not_stop_the_writer(world: World) -> 
     hold.set()
     assert world.service.writer.call(lambda: 7).result(10) == 7
     assert world.service.writer.is_alive
-
-
-def test_a_task_whose_sender_has_left_is_not_published(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Left:
-        has_left = True
-
-    body = json.dumps({"task": TASK}).encode()
-    headers = [(b"authorization", world.headers("operator")["Authorization"].encode())]
-    scope = {"type": "http", "headers": headers, "sfumato.connection": Left(), "path": "/v1/tasks"}
-    with pytest.raises(InputError, match="nobody waits for the task any more"):
-        asyncio.run(world.service._published(Request(scope), body))  # noqa: SLF001
-    assert len(world.collector.running_tasks) == 2
-    monkeypatch.setattr(Left, "has_left", False)
-    asyncio.run(world.service._published(Request(scope), body))  # noqa: SLF001
-    assert len(world.collector.running_tasks) == 3
-
-
-def test_a_task_that_is_designed_for_long_starts_after_that(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    design = catalog.stream
-
-    def slow(task: Task) -> Any:
-        world.now += 3 * 3600
-        return design(task)
-
-    monkeypatch.setattr(catalog, "stream", slow)
-    published = world.client.post(
-        "/v1/tasks", json={"task": TASK}, headers=world.headers("operator")
-    )
-    assert published.json()["start"] > world.now
