@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sfumato.core.decoded import Decoded, Decoding
 from sfumato.core.tally import Place, Tallies
 from sfumato.errors import ConfigurationError
 from sfumato.queries.history import History
@@ -224,6 +225,27 @@ def test_projected_shares_are_nearer_and_their_intervals_hold() -> None:
     assert errors[1] < 0.9 * errors[0]
     assert inside[1] > inside[0] - 0.01
     assert inside[1] > 0.94
+
+
+@pytest.mark.parametrize("decoder", ["online", "smoothed", "filtered", "posterior"])
+def test_all_projected_curves_are_read_at_once_and_not_item_by_item(
+    history: History, decoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {"decoder": decoder, "projection": "simplex", "level": 0.8}
+    alone = [history.curve(item, **asked) for item in "abc"]
+    read: list[int] = []
+    entry = type(history.decoded).entry
+
+    def noted(decoded: Decoded, index: int, decoder: str) -> Decoding:
+        read.append(index)
+        return entry(decoded, index, decoder)
+
+    monkeypatch.setattr(type(history.decoded), "entry", noted)
+    together = history.curve(**asked)
+    assert len(read) <= 1
+    for side in ("values", "low", "high"):
+        expected = np.concatenate([getattr(each, side) for each in alone])
+        assert getattr(together, side) == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_largest_items_come_first(history: History) -> None:

@@ -74,9 +74,25 @@ class Decoded(ABC):
     def curves(self, decoder: str = ONLINE) -> tuple[Floats, Floats]:
         """Return the values and variances of all entries (columns) in each closed period (rows)."""
 
-    def interval(self, decoder: str = ONLINE, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return the two ends of each entry's interval in each period that has closed."""
+    def interval(
+        self, decoder: str = ONLINE, level: float = 0.95, moved: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return the two ends of each entry's interval in each period that has closed.
+
+        Parameters
+        ----------
+        decoder
+            The name of the decoder.
+        level
+            The probability that an interval contains the truth.
+        moved
+            Other values of all entries (columns) in each closed period (rows), to which the
+            intervals move along.
+
+        """
         values, variances = self.curves(decoder)
+        if moved is not None:
+            values = moved
         reach = z_score(checked_level(level)) * np.sqrt(variances)
         return values - reach, values + reach
 

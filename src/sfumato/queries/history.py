@@ -194,7 +194,7 @@ class History:
         shape = ", all periods at once" if simultaneous else ""
         decoding = self.decoded.entry(index, decoder)
         if projection is not None:
-            nearest = self._nearest(decoder, projection)[:, index]
+            nearest = self._nearest(self.decoded.curves(decoder)[0], projection)[:, index]
             decoding = decoding._replace(estimate=decoding.estimate.moved(nearest))
         answers = cut(decoding.estimate.answers(level, band=simultaneous), projection, 1.0)
         question = f"{name} in each period{shape}"
@@ -278,20 +278,16 @@ class History:
         values, variances = self.decoded.curves(decoder)
         if projection is None:
             return values, variances, *self.decoded.interval(decoder, level)
-        nearest = self._nearest(decoder, projection)
-        ends = [
-            self.decoded.entry(index, decoder).estimate.moved(column).interval(level)
-            for index, column in enumerate(nearest.T)
-        ]
-        low, high = (np.clip(np.column_stack(side), 0.0, 1.0) for side in zip(*ends, strict=True))
+        nearest = self._nearest(values, projection)
+        ends = self.decoded.interval(decoder, level, nearest)
+        low, high = (np.clip(side, 0.0, 1.0) for side in ends)
         return nearest, variances, low, high
 
     # ---- answering -------------------------------------------------------------------------
 
-    def _nearest(self, decoder: str, projection: str) -> Floats:
+    def _nearest(self, values: Floats, projection: str) -> Floats:
         """Return the projected values of all items in every period."""
-        rows = self.decoded.curves(decoder)[0]
-        return np.array([projected(row, self.stream.wholes, projection) for row in rows])
+        return np.array([projected(row, self.stream.wholes, projection) for row in values])
 
     def _combined(
         self,

@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.streams.posterior.competition import Competition
 from sfumato.streams.posterior.information import Information, Sightings
-from sfumato.streams.posterior.mixture import DOUBT, LikelyShape, Mixture, Spectrum
+from sfumato.streams.posterior.mixture import DOUBT, Component, LikelyShape, Mixture, Spectrum
 from sfumato.streams.posterior.shapes import first_shapes, learnt_shapes
 
 T = 6
@@ -108,6 +108,19 @@ def test_answers_are_mixtures_and_sums_have_the_joint_covariance() -> None:
         assert np.allclose(curve, curves[:, entry])
         assert np.allclose(variance[:, entry], np.diag(QUESTIONS @ joint @ QUESTIONS.T))
     assert (mixture.believed.max(axis=0) < 1).all()  # else there is nothing to mix
+
+
+def test_one_entrys_covariance_costs_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    mixture = moving(seen(3)[0])
+    component, widths = Spectrum.component, set()
+
+    def noted(spectrum: Spectrum, size: float) -> Component:
+        widths.add(spectrum.pull.shape[1])
+        return component(spectrum, size)
+
+    monkeypatch.setattr(Spectrum, "component", noted)
+    mixture.covariance(1)
+    assert widths == {1}
 
 
 def test_entries_in_another_order_have_the_same_answers_in_that_order() -> None:

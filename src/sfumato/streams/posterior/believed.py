@@ -16,11 +16,12 @@ from typing import Final
 import numpy as np
 
 from sfumato.arrays import Floats
-from sfumato.core.bounded import BoundedEstimate, possible
+from sfumato.core.bounded import BoundedEstimate, bounded, possible
 from sfumato.core.decoded import Decoding
 from sfumato.core.domain import Label
-from sfumato.core.estimate import Covariance
+from sfumato.core.estimate import Covariance, checked_level
 from sfumato.core.guarantee import Guarantee
+from sfumato.core.intervals import z_score
 from sfumato.core.latest import Latest
 from sfumato.errors import ConfigurationError
 from sfumato.streams.posterior.filtering import filtered
@@ -147,6 +148,16 @@ class Believed:
     def curves(self, decoder: str) -> tuple[Floats, Floats]:
         """Return the values and variances of all entries (columns) in each closed period (rows)."""
         return self._filtered if decoder == FILTERED else self._asked(np.eye(self.closed))
+
+    def interval(
+        self, decoder: str, level: float, moved: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return the ends of all intervals, around the curves or around values of the same shape."""
+        values, variances = self.curves(decoder)
+        if moved is not None:
+            values = moved
+        reach = z_score(checked_level(level)) * np.sqrt(variances)
+        return bounded(values, values - reach, values + reach, self._lowest, 1.0)
 
     def combined(self, weights: Mapping[int, float], decoder: str) -> Decoding:
         """Return the weighted sum of some periods, for each entry, with weights by period."""

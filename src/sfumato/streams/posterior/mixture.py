@@ -9,7 +9,7 @@ is a mixture over all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -76,6 +76,11 @@ class Spectrum:
             seen.pull.sum(axis=0),
         )
         return spectrum, basis
+
+    def only(self, entries: slice) -> Spectrum:
+        """Return the same for the observations of some entries alone."""
+        pull, noise, pulled = self.pull[:, entries], self.noise[entries], self.pulled[entries]
+        return replace(self, pull=pull, noise=noise, pulled=pulled)
 
     def component(self, size: float) -> Component:
         """Return the posterior of each entry if the motions have this variance."""
@@ -156,18 +161,25 @@ class Mixture:
                 variance = variance + believed * (inside + away * (own - mean))
         return mean, DOUBT * variance
 
+    def only(self, index: int) -> Mixture:
+        """Return the mixture of one entry alone, at the price of one entry."""
+        own = slice(index, index + 1)
+        parts = (part._replace(spectrum=part.spectrum.only(own)) for part in self.parts)
+        return Mixture(tuple(parts), self.believed[:, own])
+
     def covariance(self, index: int) -> tuple[Floats, Floats]:
         """Return one entry's curve, and the covariance of its periods."""
-        curve = self.combined(np.eye(len(self.parts[0].basis)))[0][:, index]
+        alone = self.only(index)
+        curve = alone.combined(np.eye(len(self.parts[0].basis)))[0][:, 0]
         whole = np.zeros((curve.size, curve.size))
-        for basis, components in self._components():
+        for basis, components in alone._components():
             spread, columns = np.zeros(basis.shape[1]), []
             for part, believed in components:
-                share = believed[index]
-                spread += share * part.spread[:, index]
-                left = 1 - basis @ part.lean[:, index]
-                columns.append(np.sqrt(share / part.precision[index]) * left)
-                away = part.constant[index] + basis @ part.shift[:, index] - curve
+                share = believed[0]
+                spread += share * part.spread[:, 0]
+                left = 1 - basis @ part.lean[:, 0]
+                columns.append(np.sqrt(share / part.precision[0]) * left)
+                away = part.constant[0] + basis @ part.shift[:, 0] - curve
                 columns.append(np.sqrt(share) * away)
             outer = np.stack(columns, axis=1)
             whole += (basis * spread) @ basis.T + outer @ outer.T

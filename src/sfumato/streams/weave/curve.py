@@ -156,9 +156,18 @@ class Curve:
             )
         return index
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return the two ends of the interval of each entry in each period."""
-        ends = [estimate.interval(level) for estimate in each_pointwise(self)]
+    def interval(
+        self, level: float = 0.95, moved: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return the two ends of the interval of each entry in each period.
+
+        If there are ``moved`` values, in the shape of the curve's own, intervals move along.
+        """
+        columns = (self.values if moved is None else moved).T
+        ends = [
+            (estimate if moved is None else estimate.moved(column)).interval(level)
+            for estimate, column in zip(each_pointwise(self), columns, strict=True)
+        ]
         low, high = (np.column_stack(side) for side in zip(*ends, strict=True))
         return low, high
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from sfumato.arrays import Floats
-from sfumato.core.bounded import bounded
 from sfumato.core.decoded import ONLINE, Decoded, Decoding, over_whom
 from sfumato.core.latest import Latest
 from sfumato.core.tally import Tallies
@@ -110,12 +109,14 @@ class WeaveDecoded(Decoded):
         curve = self._curve(decoder)
         return curve.values[: self._closed], curve.variances()[: self._closed]
 
-    def interval(self, decoder: str = ONLINE, level: float = 0.95) -> tuple[Floats, Floats]:
+    def interval(
+        self, decoder: str = ONLINE, level: float = 0.95, moved: Floats | None = None
+    ) -> tuple[Floats, Floats]:
         """Return the two ends of each entry's interval in each closed period."""
+        self.check(decoder)
         if decoder in BELIEVED:
-            ends = super().interval(decoder, level)
-            return bounded(self._believed.curves(decoder)[0], *ends, 0.0, 1.0)
-        low, high = self._curve(decoder).interval(level)
+            return self._believed.interval(decoder, level, moved)
+        low, high = self._curve(decoder).interval(level, moved)
         return low[: self._closed], high[: self._closed]
 
     def prepare(self, decoders: Collection[str]) -> None:
