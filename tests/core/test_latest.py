@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from threading import Event, Thread
 
 from sfumato.core.latest import Latest
 
@@ -32,6 +33,28 @@ def test_there_is_room_before_a_new_result_is_computed() -> None:
         return Result()
 
     latest.of(2, after)
+
+
+def test_what_is_kept_is_there_while_another_result_is_being_computed() -> None:
+    latest: Latest[int] = Latest(2)
+    latest.of(1, int)
+    begun, door = Event(), Event()
+
+    def slow(number: int) -> int:
+        begun.set()
+        assert door.wait(30)
+        return number
+
+    threads = [Thread(target=latest.of, args=(2, slow)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert begun.wait(30)
+    assert latest.of(1, lambda _: 0) == 1
+    assert (1 in latest, 2 in latest) == (True, False)
+    door.set()
+    for thread in threads:
+        thread.join()
+    assert latest.of(2, lambda _: 0) == 2
 
 
 def test_results_go_with_their_owner_without_a_garbage_collection() -> None:

@@ -11,6 +11,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from sfumato.accounting.shuffle import Requirement, best
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.service import event_stream, first_door
 from sfumato.service.exporting import exported
+from sfumato.service.lane import Lane
 from sfumato.service.running_task import RunningTask
 from sfumato.streams.amplification import TOO_FEW, fewest_counted, kept_among
 from sfumato.wire.reports import Batch
@@ -145,7 +147,8 @@ def _silent(release: dict[str, Any]) -> None:
 def _events(scene: Scene) -> None:
     async def heard() -> list[str]:
         bell, events = scene.world.service.bell, []
-        async for event in event_stream.stream(scene.running, bell, 0, lambda: None):
+        build = partial(Lane(1, "news").ask, "")
+        async for event in event_stream.stream(scene.running, bell, 0, lambda: None, build):
             events.append(event)
             if len(events) == 4:
                 return events

@@ -205,7 +205,7 @@ def test_long_computations_are_no_part_of_a_page(
 def open_door(house: House, running: RunningTask, door: Event) -> None:
     """Let what is being computed come to its end."""
     door.set()
-    house.rereader.pending[running.name, rereading.Lens("smoothed")].result(30)
+    house.rereader.pending[(running.name, Lens("smoothed")), ""].result(30)
 
 
 def test_what_fails_is_tried_again(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

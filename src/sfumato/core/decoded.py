@@ -115,6 +115,20 @@ class Decoded(ABC):
     def prepare(self, decoders: Collection[str]) -> None:  # noqa: B027 -- most have nothing to do
         """Compute what answers by some decoders need, so that the first question need not wait."""
 
+    def is_ready(self, decoder: str, asked: Collection[int]) -> bool:
+        """Return whether all is there that answers by a decoder need, but for the answer itself.
+
+        Parameters
+        ----------
+        decoder
+            The name of the decoder.
+        asked
+            The periods of the question, or its first and last one; none if it is about curves.
+
+        """
+        del asked
+        return decoder in self.decoders
+
     def over(self, as_of: int) -> str:
         """Return over whom means are, in words; empty if they are over those that report."""
         del as_of

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Generic, TypeVar
 
 __all__ = ["Latest"]
@@ -16,6 +17,9 @@ class Latest(Generic[T]):
     A cache from ``functools`` around a method refers to the object that it belongs to, so that
     large results would stay in memory until the garbage collector looks for cycles. Nothing here
     refers to its owner: what is kept goes as soon as the owner goes.
+
+    Threads may ask at the same time. One result is computed after the other, and whoever asks for
+    one that is kept does not wait for another that is being computed.
 
     Parameters
     ----------
@@ -33,14 +37,30 @@ class Latest(Generic[T]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._kept: dict[int, T] = {}
+        self._looking, self._computing = Lock(), Lock()
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._kept
 
     def of(self, number: int, compute: Callable[[int], T]) -> T:
         """Return the result for a number; it is computed unless it is kept."""
-        if number in self._kept:
-            result = self._kept.pop(number)
-        else:
-            while len(self._kept) >= self._most:  # before, so that there is room for the new one
-                del self._kept[next(iter(self._kept))]
+        for result in self._asked(number):
+            return result
+        with self._computing:
+            for result in self._asked(number):  # computed meanwhile
+                return result
+            with self._looking:
+                while len(self._kept) >= self._most:  # before, so that there is room for this one
+                    del self._kept[next(iter(self._kept))]
             result = compute(number)
-        self._kept[number] = result
+            with self._looking:
+                self._kept[number] = result
         return result
+
+    def _asked(self, number: int) -> Sequence[T]:
+        """Return the result for a number if it is kept; it is then the one asked for last."""
+        with self._looking:
+            if number not in self._kept:
+                return ()
+            self._kept[number] = result = self._kept.pop(number)
+            return (result,)

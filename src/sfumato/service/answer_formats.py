@@ -34,11 +34,16 @@ FORMATS: Final[Mapping[str, str]] = {
 """The media type of each format; the first one is taken by whoever takes any."""
 
 
-def response(running: RunningTask, fields: Mapping[str, str], accept: str) -> Response:
-    """Return the answer to the question in a request's fields, in the form that it asks for."""
+def response(
+    running: RunningTask, fields: Mapping[str, str], accept: str, *, at_once: bool = False
+) -> Response:
+    """Return the answer to the question in a request's fields, in the form that it asks for.
+
+    With ``at_once``, TakesLong is raised instead if that takes longer than others can wait.
+    """
     asked = dict(fields)
     name = chosen(asked.pop("format", None), accept)
-    query, answers = query_parameters.answers(running, asked)
+    query, answers = query_parameters.answers(running, asked, at_once=at_once)
     body = encoded(name, query, answers)
     return Response(body, media_type=FORMATS[name], headers={"vary": "accept"})
 

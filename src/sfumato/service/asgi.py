@@ -7,13 +7,13 @@ questions; the operator publishes tasks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -28,9 +28,11 @@ from sfumato.service.access import Access
 from sfumato.service.closing_watch import ClosingWatch
 from sfumato.service.collector import Collector, TooFew
 from sfumato.service.crew import Crew
+from sfumato.service.desk import Desk, Desks, has_left
 from sfumato.service.edge import Edge
 from sfumato.service.event_stream import Bell, stream
 from sfumato.service.intake import MOST_REPORTS, Intake
+from sfumato.service.lane import Lane
 from sfumato.service.metrics import CollectorMetrics
 from sfumato.service.office import Office
 from sfumato.service.page_routes import Pages
@@ -49,18 +51,12 @@ from sfumato.wire.questions import Question
 
 __all__ = ["Service", "make_app"]
 
-T = TypeVar("T")
-
 LARGEST_TASK: Final = 1 << 20
 MOST_LISTENERS: Final = 400
-MOST_QUESTIONS: Final = 64
 MOST_PUBLICATIONS: Final = 4
-"""The largest numbers of listeners to events, of questions and pages that wait, and of tasks to be
-published; of each, a client has no more than is left over.
+"""The largest numbers of listeners to events, and of tasks to be published; of each, a client has
+no more than is left over.
 """
-
-DESKS: Final = 2
-"""The number of threads that answer questions."""
 
 LOOK: Final = 1.0
 """The number of seconds between two looks at the store, the disk and the memory."""
@@ -117,18 +113,17 @@ class Service:
             rate=self.rate,
             metrics=self.metrics,
         )
-        self.news = StoreNews(collector, self.access)
+        self.store_news = StoreNews(collector, self.access)
         self.crew = crew or Crew()
         self.office = Office(collector, self.writer, self.access, self.crew)
         self.bell = Bell()
         # Answers may take long, and must not delay reports.
-        self._desks = ThreadPoolExecutor(DESKS, "desk")
+        self.desks = Desks(self.clients)
         # Publishing may search for long, and must not delay answers.
-        self._publishing = ThreadPoolExecutor(1, "publishing")
+        self._publishing = Desk(1, "publishing", MOST_PUBLICATIONS, self.clients)
         self._looking = ThreadPoolExecutor(1, "looking")
-        self._listeners = Room(MOST_LISTENERS)
-        self._questions, self._publications = Room(MOST_QUESTIONS), Room(MOST_PUBLICATIONS)
-        self.pages = Pages(self, self._readable, self._asked)
+        self._listeners, self._news = Room(MOST_LISTENERS), Lane(1, "news")
+        self.pages = Pages(self, self._readable)
         self._preparation = Preparation()
         self._watch = ClosingWatch(
             collector, self.writer, self.metrics, self.bell, self._preparation
@@ -178,11 +173,10 @@ class Service:
             await asyncio.to_thread(self._watch.stop)
             await asyncio.to_thread(self.intake.stop)
             await asyncio.to_thread(self.writer.stop)
-            self.pages.stop()
-            self._preparation.stop()
-            self.news.stop()
-            for pool in (self._desks, self._publishing, self._looking):
-                pool.shutdown(wait=False, cancel_futures=True)
+            self._looking.shutdown(wait=False, cancel_futures=True)
+            kept_busy = (self._preparation, self.desks, self._publishing, self._news)
+            for each in (*kept_busy, self.store_news):
+                each.stop()
 
     async def _looked(self) -> list[str]:
         """Look after the store; return what is wrong, or that it gives no answer."""
@@ -253,8 +247,13 @@ class Service:
         running = self._readable(request)
         self.rate.check(self.clients.of(request.scope))
         fields, accept = _once(request), request.headers.get("accept", "")
+        key = ("answer", running.name, running.closed, accept, *sorted(fields.items()))
+
+        def answered(at_once: bool) -> Response:  # noqa: FBT001 -- the one thing that it is told
+            return answer_formats.response(running, fields, accept, at_once=at_once)
+
         try:
-            response = await self._asked(request, answer_formats.response, running, fields, accept)
+            response = await self.desks.ask(request, answered, key)
         except TooFew as error:
             raise Refused("too-few", str(error)) from None
         except MismatchError as error:
@@ -271,7 +270,8 @@ class Service:
             raise Refused("busy", "Too many listen already; try again.", {"Retry-After": "5"})
         leave = partial(self._listeners.give_back, client, 1)
         bare = _once(request).get("bare") == "true"
-        periods = stream(running, self.bell, since, leave, bare=bare)
+        build = partial(self._news.ask, client, has_left=partial(has_left, request))
+        periods = stream(running, self.bell, since, leave, build, bare=bare)
         return StreamingResponse(periods, media_type="text/event-stream")
 
     # ---- anybody -----------------------------------------------------------------------------
@@ -298,23 +298,14 @@ class Service:
         del request
         return JSONResponse(openapi.document())
 
-    async def _asked(self, request: Request, work: Callable[..., T], *arguments: Any) -> T:
-        """Return what a function finds out for a client; raise Refused if too much waits."""
-        return await _at(
-            self._desks, self._questions, self.clients.of(request.scope), work, *arguments
-        )
-
     async def _published(self, request: Request, body: bytes) -> RunningTask:
         """Publish a task, unless its sender leaves before it is designed."""
-        client, connection = self.clients.of(request.scope), request.scope.get("sfumato.connection")
 
         def publish() -> RunningTask:
             asked = PublishRequest.parse(body)
-            return asked.publish(
-                self.collector, lambda: connection is None or not connection.has_left
-            )
+            return asked.publish(self.collector, lambda: not has_left(request))
 
-        return await _at(self._publishing, self._publications, client, publish)
+        return await self._publishing.ask(request, publish)
 
     def _running_task(self, request: Request) -> RunningTask:
         try:
@@ -354,18 +345,6 @@ def _since(request: Request) -> int:
     return int(heard if heard.isascii() and heard.isdigit() and len(heard) < 10 else since)
 
 
-async def _at(
-    pool: ThreadPoolExecutor, room: Room, client: str, work: Callable[..., T], *arguments: Any
-) -> T:
-    """Run a function in a thread of a pool, if not too much waits for one already."""
-    if not room.take(client, 1):
-        raise Refused("busy", "Too many questions wait; try again.", {"Retry-After": "2"})
-    try:
-        return await asyncio.get_running_loop().run_in_executor(pool, partial(work, *arguments))
-    finally:
-        room.give_back(client, 1)
-
-
 def make_app(service: Service) -> ASGIApp:
     """Return the ASGI app of a service."""
     routes = [
@@ -393,4 +372,4 @@ def make_app(service: Service) -> ASGIApp:
         lifespan=service.lifespan,
     )
     app.router.redirect_slashes = False  # each resource has one address
-    return Edge(app, service.collector.base, service.uploads, service.news)
+    return Edge(app, service.collector.base, service.uploads, service.store_news)

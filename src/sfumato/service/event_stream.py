@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
-from typing import Any, Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, Protocol, Self, TypeVar
 
 import numpy as np
 
 from sfumato.core.answers import REMARKS, SIDES, Answers
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.errors import SfumatoError
+from sfumato.service.lane import NotBegun
 from sfumato.service.running_task import RunningTask
 from sfumato.service.task_driving import LEVEL
 from sfumato.store import Release
@@ -20,8 +22,21 @@ from sfumato.streams.amplification import TOO_FEW
 
 __all__ = ["Bell", "answers", "stream", "told"]
 
+T = TypeVar("T")
+
+MOST_AT_ONCE: Final = 64
+MOST_NUMBERS: Final = 1 << 14
+"""The largest numbers of events, and of items in them, that are built in one piece."""
+
 BREATH: Final = 15.0
 """The number of seconds without an event after which a comment is sent to listeners."""
+
+
+class Build(Protocol):
+    """Lets a thread do some work, once for all who ask for the same."""
+
+    def __call__(self, work: Callable[[], T], key: Hashable) -> Awaitable[T]:
+        """Return the result of some work, which the key says; raise NotBegun at the end of all."""
 
 
 class Bell:
@@ -89,13 +104,77 @@ def told(answers: Answers, reports: int, *, is_mixed: bool) -> dict[str, Any]:
     return about | few | remarks | dict(columns)
 
 
+@dataclass(frozen=True)
+class _Beside:
+    """What is known of closed periods beside their releases, read once for many of them."""
+
+    reports: Mapping[int, int]
+    """The number of reports of each period."""
+    incomplete: frozenset[int]
+    """The periods that may lack reports."""
+    flagged: frozenset[int]
+    """The periods in which honest devices have not sent all."""
+
+    @classmethod
+    def of(cls, running: RunningTask) -> Self:
+        """Return what is known of a task's closed periods now."""
+        return cls(
+            running.participation(),
+            frozenset(running.incomplete()),
+            frozenset(running.suspicions()),
+        )
+
+    def event(self, running: RunningTask, release: Release) -> str:
+        """Return the event of a period."""
+        released, own = answers(running, release), (release.period,)
+        if release.period in self.incomplete:
+            released = replace(released, incomplete=own)
+        if release.period in self.flagged:
+            released = replace(released, flagged=own)
+        counted = self.reports.get(release.period, 0)
+        data = json.dumps(told(released, counted, is_mixed=running.is_mixed))
+        return f"id: {release.period}\nevent: period\ndata: {data}\n\n"
+
+    def events(self, running: RunningTask, since: int, last: int) -> list[str]:
+        """Return the events of the periods after ``since``, up to the last one."""
+        return [self.event(running, release) for release in running.releases[since:last]]
+
+
+def _last_of_piece(running: RunningTask, since: int, closed: int) -> int:
+    """Return the last period of the next piece of events after ``since``.
+
+    Pieces begin and end where those of other listeners do, so that they are built once for all.
+    """
+    each = max(1, min(MOST_AT_ONCE, MOST_NUMBERS // len(running.labels)))
+    return min(closed, (since // each + 1) * each)
+
+
 async def stream(
-    running: RunningTask, bell: Bell, since: int, leave: Callable[[], None], *, bare: bool = False
+    running: RunningTask,
+    bell: Bell,
+    since: int,
+    leave: Callable[[], None],
+    build: Build,
+    *,
+    bare: bool = False,
 ) -> AsyncIterator[str]:
     """Yield an event for each period after ``since``, until all periods have closed.
 
-    Whatever happens, ``leave`` is called when nobody listens any more. With ``bare``, events only
-    say that a period has closed, for pages that fetch what they show.
+    Parameters
+    ----------
+    running
+        The task.
+    bell
+        The bell that rings when a period has closed.
+    since
+        The last period that the listener knows.
+    leave
+        A function that is called when nobody listens any more, whatever happens.
+    build
+        A function that lets a thread do some work, once for all who ask for the same.
+    bare
+        Whether events only say that a period has closed, for pages that fetch what they show.
+
     """
     try:
         yield "retry: 2000\n\n"
@@ -105,22 +184,22 @@ async def stream(
                 since = running.closed
                 yield f"id: {since}\nevent: period\ndata: {{}}\n\n"
             if since < running.closed:
+                closed, key = running.closed, ("news", running.name)
                 try:
-                    reports = await asyncio.to_thread(running.participation)
-                except SfumatoError:
+                    beside = await build(partial(_Beside.of, running), (*key, closed))
+                except (SfumatoError, NotBegun):
                     return  # the listener comes again, when the store may be there again
-                for release in running.releases[since : running.closed]:
-                    released = answers(running, release)
-                    counted = reports.get(release.period, 0)
-                    own = (release.period,)
-                    if release.period in running.incomplete():
-                        released = replace(released, incomplete=own)
-                    if release.period in running.suspicions():
-                        released = replace(released, flagged=own)
-                    data = json.dumps(told(released, counted, is_mixed=running.is_mixed))
-                    yield f"id: {release.period}\nevent: period\ndata: {data}\n\n"
-                    since = release.period
-            if running.is_over:
+                while since < closed and not bell.stopping:
+                    last = _last_of_piece(running, since, closed)
+                    events = partial(beside.events, running, since, last)
+                    try:
+                        built = await build(events, (*key, closed, since, last))
+                    except NotBegun:
+                        return
+                    for event in built:
+                        yield event
+                    since = last
+            if running.is_over and since >= running.closed:
                 yield "event: over\ndata: {}\n\n"
                 return
             try:

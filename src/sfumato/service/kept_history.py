@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from threading import Lock
 from typing import Final
 
@@ -54,6 +54,22 @@ class KeptHistory:
         if decoder in history.decoded.decoders:
             self._decoders.add(decoder)
         return history
+
+    def is_ready(self, closed: int, decoder: str, asked: Collection[int]) -> bool:
+        """Return whether a question can be answered from what is kept.
+
+        Parameters
+        ----------
+        closed
+            The last period that has closed.
+        decoder
+            The decoder that is asked for.
+        asked
+            The periods that are asked about; none for curves.
+
+        """
+        kept = self._kept
+        return kept is not None and kept[0] == closed and kept[1].decoded.is_ready(decoder, asked)
 
     def prepare(self, closed: int) -> None:
         """Read what questions need, if any was asked since the last time; else forget it."""

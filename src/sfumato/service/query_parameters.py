@@ -22,6 +22,7 @@ from sfumato.core.estimate import LARGEST_LEVEL
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.queries.history import History
 from sfumato.service.collector import TooFew
+from sfumato.service.effort import refuse_long, refuse_many
 from sfumato.service.released_answers import released
 from sfumato.service.running_task import RunningTask
 from sfumato.streams.amplification import TOO_FEW, fewest_sent, promised
@@ -61,8 +62,13 @@ def answer(running: RunningTask, given: Mapping[str, str]) -> dict[str, Any]:
     return {"query": query} | answered.plain()
 
 
-def answers(running: RunningTask, given: Mapping[str, str]) -> tuple[str, Answers]:
-    """Return a question's name and its answers; raise ConfigurationError if it is wrong."""
+def answers(
+    running: RunningTask, given: Mapping[str, str], *, at_once: bool = False
+) -> tuple[str, Answers]:
+    """Return a question's name and its answers; raise ConfigurationError if it is wrong.
+
+    With ``at_once``, TakesLong is raised instead if that takes longer than others can wait.
+    """
     query = _checked(given)
     asked = {name: _read(running, name, text) for name, text in given.items() if name != "query"}
     labels = {str(label): label for label in running.labels}
@@ -77,12 +83,22 @@ def answers(running: RunningTask, given: Mapping[str, str]) -> tuple[str, Answer
             f"item is missing; all curves have {rows:,} numbers, and an answer has up to "
             f"{MOST_ROWS:,}. Name one item."
         )
+    if at_once:
+        every = query == "curve" and item is None
+        refuse_many(rows if every else max(running.closed, len(labels)))
     _refuse_waiting(running, asked)
     short = running.short_periods()
     _refuse_short(running, short, asked, query)
     answered = released(running, query, asked)
     if answered is None:
-        answered = _ask(running.history(asked.get("decoder", ONLINE)), query, asked)
+        decoder = asked.get("decoder", ONLINE)
+        if at_once:
+            about = (
+                () if query in ("curve", "events") else _periods_of(asked, query, running.closed)
+            )
+            ends = {end for span in about for end in (span.start, span.stop - 1)}
+            refuse_long(running, decoder, ends, is_projected="projection" in asked)
+        answered = _ask(running.history(decoder), query, asked)
     if query in ("curve", "events"):
         answered = _without(_timed(running, answered), short)
     elif item is not None:

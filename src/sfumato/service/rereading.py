@@ -3,23 +3,25 @@
 What was released when a period closed stays final. The page of a task over a horizon opens with it
 filtered, which is final, too, and much closer to the truth; what was released is one click away.
 Reading many periods again can take longer than anybody waits for a page, so it is done in the
-background, one task at a time, and the result is kept until the next period closes.
+background, in turns between clients, and the result is kept until the next period closes.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotYet
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self, TypeAlias
 from urllib.parse import urlencode
 
 from sfumato.core.decoded import ONLINE
 from sfumato.core.field_checks import check_one_of
 from sfumato.errors import ConfigurationError
 from sfumato.queries.postprocessing import PROJECTIONS
+from sfumato.service.lane import Lane
 from sfumato.service.running_task import RunningTask
 from sfumato.service.task_driving import LEVEL
 from sfumato.store import Release
@@ -35,6 +37,8 @@ __all__ = ["PLAIN", "Lens", "Reread", "Rereader", "decoders_of", "opened_by", "r
 
 AT_ONCE: Final = 0.5
 """The number of seconds that a page waits for curves before it says that they are computed."""
+PATIENCE: Final = 30.0
+"""The number of seconds since somebody looked last after which nothing is begun for pages."""
 MOST_KEPT: Final = 32
 """The largest number of tasks and ways to look at them whose curves are kept."""
 
@@ -101,6 +105,10 @@ def decoders_of(running: RunningTask) -> tuple[str, ...]:
     return (ONLINE, SMOOTHED, *decoders_by_prior(running.closed))
 
 
+Sight: TypeAlias = tuple[str, Lens]
+"""A task by its name, and a way to look at it."""
+
+
 class Reread(NamedTuple):
     """The periods of a task as a page shows them."""
 
@@ -111,50 +119,75 @@ class Reread(NamedTuple):
 
 
 class Rereader:
-    """Reads periods again in the background, one task at a time, and keeps the results."""
+    """Reads periods again in the background, in turns between clients, and keeps the results.
 
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, "rereader")
+    Parameters
+    ----------
+    lane
+        Where it is done; a thread of its own by default.
+
+    """
+
+    def __init__(self, lane: Lane | None = None) -> None:
+        self._lane = lane or Lane(1, "rereader")
         self._lock = Lock()
-        self.kept: dict[tuple[str, Lens], tuple[Release, ...]] = {}
+        self.kept: dict[Sight, tuple[Release, ...]] = {}
         """The periods that were read, by task and lens; the oldest result comes first."""
-        self.pending: dict[tuple[str, Lens], Future[tuple[Release, ...]]] = {}
-        """What is being read, or about to be."""
+        self.pending: dict[tuple[Sight, str], Future[tuple[Release, ...]]] = {}
+        """What is being read, or about to be, by the client that waits."""
+        self._looked: dict[Sight, float] = {}
+        """When somebody looked last for what is pending, by a monotonic clock."""
 
-    def stop(self) -> None:
-        """Begin nothing new."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def read(self, running: RunningTask, lens: Lens) -> Reread:
+    def read(self, running: RunningTask, lens: Lens, client: str = "") -> Reread:
         """Return a task's periods as far as they are there; begin to read those that are not."""
-        closed = running.closed
+        begun = self.begin(running, lens, client)
+        if begun is not None:
+            wait([begun], AT_ONCE)
+        return self.look(running, lens, begun)
+
+    def begin(
+        self, running: RunningTask, lens: Lens, client: str
+    ) -> Future[tuple[Release, ...]] | None:
+        """Begin to read for a client what is not there yet, and return it; None if all is there."""
+        closed, sight = running.closed, (running.name, lens)
+        with self._lock:
+            if lens == PLAIN or len(self.kept.get(sight, ())) >= closed:
+                return None
+            self._looked[sight] = time.monotonic()
+            if (pending := self.pending.get((sight, client))) is not None:
+                return pending
+            work, has_left = partial(reread, running, lens), partial(self._is_left, sight)
+            pending = self._lane.submit(client, work, ("reread", sight), has_left)
+            self.pending[sight, client] = pending
+        pending.add_done_callback(partial(self._settle, sight, client))
+        return pending
+
+    def look(
+        self, running: RunningTask, lens: Lens, begun: Future[tuple[Release, ...]] | None
+    ) -> Reread:
+        """Return a task's periods as far as they are there, after beginning to read the others."""
+        closed, sight = running.closed, (running.name, lens)
         if lens == PLAIN or not closed:
             return Reread(tuple(running.releases[:closed]))
-        key = (running.name, lens)
-        with self._lock:
-            kept = self.kept.get(key, ())
-            if len(kept) >= closed:
-                return Reread(kept)
-            begun = key in self.pending
-            if not begun:
-                self.pending[key] = self._pool.submit(reread, running, lens)
-            pending = self.pending[key]
-        try:
-            kept = pending.result(0 if begun else AT_ONCE)
-        except NotYet:
-            return Reread(kept, is_waiting=True)
-        except Exception:
-            self._settle(key, pending, ())
-            raise
-        self._settle(key, pending, kept)
+        kept = self.kept.get(sight, ())
+        if begun is not None and begun.done() and not begun.cancelled():
+            kept = max(begun.result(), kept, key=len)
         return Reread(kept, is_waiting=len(kept) < closed)
 
-    def _settle(self, key: tuple[str, Lens], done: Future[Any], kept: tuple[Release, ...]) -> None:
+    def _is_left(self, sight: Sight) -> bool:
+        """Return whether nobody has looked for a while at what is not there yet."""
+        return time.monotonic() - self._looked.get(sight, 0.0) > PATIENCE
+
+    def _settle(self, sight: Sight, client: str, done: Future[tuple[Release, ...]]) -> None:
+        """Keep what has been read."""
+        kept = () if done.cancelled() or done.exception() else done.result()
         with self._lock:
-            if self.pending.get(key) is done:
-                del self.pending[key]
-            if len(kept) > len(self.kept.pop(key, ())):
-                self.kept[key] = kept
+            if self.pending.get((sight, client)) is done:
+                del self.pending[sight, client]
+                self._looked.pop(sight, None)
+            if len(kept) > len(self.kept.get(sight, ())):
+                self.kept.pop(sight, None)
+                self.kept[sight] = kept
             while len(self.kept) > MOST_KEPT:
                 del self.kept[next(iter(self.kept))]
 

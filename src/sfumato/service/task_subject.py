@@ -27,6 +27,7 @@ from sfumato.pages.subject import (
     Way,
 )
 from sfumato.queries.honesty import Suspicion
+from sfumato.service.effort import refuse_long
 from sfumato.service.event_stream import answers
 from sfumato.service.lenses import ways_of
 from sfumato.service.metrics import CollectorMetrics
@@ -69,6 +70,8 @@ class TaskSubject(PageSubject):
         What the collector has counted.
     lens, seen
         How the task is looked at, and its periods so.
+    at_once
+        Whether TakesLong is raised for answers that take longer than others can wait.
 
     """
 
@@ -78,9 +81,12 @@ class TaskSubject(PageSubject):
         metrics: CollectorMetrics,
         lens: Lens = PLAIN,
         seen: Reread | None = None,
+        *,
+        at_once: bool = False,
     ) -> None:
         spec = running.published.spec
         self.running, self.metrics, self.lens = running, metrics, lens
+        self._at_once = at_once
         self.seen = Reread(tuple(running.releases[: running.closed])) if seen is None else seen
         self.address = f"/tasks/{running.name}"
         self.title = spec["title"]
@@ -153,6 +159,9 @@ class TaskSubject(PageSubject):
         decoder, projection = self.lens.decoder, self.lens.projection
         if decoder == FILTERED:  # one joint posterior answers about all ranges
             decoder = POSTERIOR
+        if self._at_once:
+            is_projected = projection is not None
+            refuse_long(self.running, decoder, {first, last}, is_projected=is_projected)
         try:
             history = self.running.history(decoder)
             average = history.range(

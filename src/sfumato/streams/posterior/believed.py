@@ -8,7 +8,7 @@ their intervals are those of the posterior.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
 from typing import Final
@@ -90,7 +90,7 @@ class Believed:
         self._lowest = lowest
         # Each holds a matrix for every shape.
         self._latest: Latest[tuple[Mixture | None, ...]] = Latest(2)
-        self._filtering, self._mixing = Lock(), Lock()
+        self._filtering = Lock()
 
     @property
     def closed(self) -> int:
@@ -110,8 +110,7 @@ class Believed:
         return _beside([part[0] for part in parts]), _beside([part[1] for part in parts])
 
     def _mixtures(self, as_of: int) -> tuple[Mixture | None, ...]:
-        with self._mixing:
-            return self._latest.of(as_of, self._mixed)
+        return self._latest.of(as_of, self._mixed)
 
     def _mixed(self, as_of: int) -> tuple[Mixture | None, ...]:
         """Return the posterior of each block from the reports due by a period; None without any."""
@@ -138,6 +137,12 @@ class Believed:
         ]
         return _beside([part[0] for part in parts]), _beside([part[1] for part in parts])
 
+    def is_ready(self, decoder: str, asked: Collection[int]) -> bool:
+        """Return whether a question about some periods, or curves if none, needs no posterior."""
+        if decoder == FILTERED and len(asked) < 2:
+            return "_by_bank" in vars(self)
+        return (max(asked) if decoder == FILTERED else self.closed) in self._latest
+
     def prepare(self, decoder: str) -> None:
         """Compute what answers by a decoder need, so that the first question need not wait."""
         if decoder == FILTERED:
@@ -152,7 +157,7 @@ class Believed:
     def interval(
         self, decoder: str, level: float, moved: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        """Return the ends of all intervals, around the curves or around values of the same shape."""
+        """Return the ends of all intervals, around curves or around values of the same shape."""
         values, variances = self.curves(decoder)
         if moved is not None:
             values = moved

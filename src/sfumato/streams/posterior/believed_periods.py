@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -50,6 +50,12 @@ class BelievedPeriods(ReleasedPeriods):
         seen = np.flatnonzero(np.isfinite(self.variances).all(axis=1))
         noise = self.variances[seen]
         return Sightings(0 * seen, seen + 1, self.values[seen], noise.mean(axis=1), noise)
+
+    def is_ready(self, decoder: str, asked: Collection[int]) -> bool:
+        """Return whether all is there that answers by a decoder need, but for the answer itself."""
+        if decoder in BELIEVED:
+            return self._believed.is_ready(decoder, asked)
+        return super().is_ready(decoder, asked)
 
     def combined(self, weights: Mapping[int, float], decoder: str = ONLINE) -> Decoding:
         """Return the weighted sum of some periods, for each entry, with weights by period."""

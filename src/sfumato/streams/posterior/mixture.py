@@ -128,7 +128,7 @@ class Mixture:
     parts: tuple[LikelyShape, ...]
     believed: Floats
 
-    def _components(self) -> Iterator[tuple[Floats, list[tuple[Component, Floats]]]]:
+    def components(self) -> Iterator[tuple[Floats, list[tuple[Component, Floats]]]]:
         """Yield the basis of each shape, its components and their probability for each entry."""
         index = 0
         for spectrum, basis, sizes in self.parts:
@@ -148,7 +148,7 @@ class Mixture:
         total = coefficients.sum(axis=1, keepdims=True)
         mean = variance = np.zeros((len(coefficients), self.believed.shape[1]))
         weight = np.zeros(self.believed.shape[1])
-        for basis, components in self._components():
+        for basis, components in self.components():
             turned = coefficients @ basis
             squared = turned**2
             for part, believed in components:
@@ -172,7 +172,7 @@ class Mixture:
         alone = self.only(index)
         curve = alone.combined(np.eye(len(self.parts[0].basis)))[0][:, 0]
         whole = np.zeros((curve.size, curve.size))
-        for basis, components in alone._components():
+        for basis, components in alone.components():
             spread, columns = np.zeros(basis.shape[1]), []
             for part, believed in components:
                 share = believed[0]

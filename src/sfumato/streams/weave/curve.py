@@ -156,9 +156,7 @@ class Curve:
             )
         return index
 
-    def interval(
-        self, level: float = 0.95, moved: Floats | None = None
-    ) -> tuple[Floats, Floats]:
+    def interval(self, level: float = 0.95, moved: Floats | None = None) -> tuple[Floats, Floats]:
         """Return the two ends of the interval of each entry in each period.
 
         If there are ``moved`` values, in the shape of the curve's own, intervals move along.
@@ -225,6 +223,11 @@ class Reports:
     def online(self) -> Curve:
         """Return the curve in which each period has the estimate that was final when it closed."""
         return self._online
+
+    @property
+    def has_online(self) -> bool:
+        """Whether the online curve has been computed, with what its intervals need."""
+        return "_online" in vars(self) and "behind" in vars(self._online)
 
     @cached_property
     def _online(self) -> Curve:

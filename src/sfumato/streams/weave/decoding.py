@@ -133,6 +133,16 @@ class WeaveDecoded(Decoded):
             else:
                 self._curve(decoder).prepare()
 
+    def is_ready(self, decoder: str, asked: Collection[int]) -> bool:
+        """Return whether all is there that answers by a decoder need, but for the answer itself."""
+        if decoder in BELIEVED:
+            return self._believed.is_ready(decoder, asked)
+        if decoder == ONLINE and not asked:
+            return self._reports.has_online
+        if decoder in (ONLINE, SMOOTHED):
+            return (max(asked) if decoder == ONLINE else self._closed) in self._latest
+        return decoder in self._curves
+
     def bias(self, truth: Floats, seen: Floats, decoder: str = ONLINE) -> Floats:
         """Return the error that each value would have without noise.
 
