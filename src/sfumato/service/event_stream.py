@@ -149,6 +149,22 @@ def _last_of_piece(running: RunningTask, since: int, closed: int) -> int:
     return min(closed, (since // each + 1) * each)
 
 
+async def _news(running: RunningTask, since: int, build: Build) -> AsyncIterator[tuple[int, str]]:
+    """Yield the periods after ``since`` that have closed by now, each with its event.
+
+    They are built in pieces elsewhere, so that whoever else waits here does not wait for them.
+    """
+    closed = running.closed
+    key = ("news", running.name, closed)
+    beside = await build(partial(_Beside.of, running), key)
+    while since < closed:
+        last = _last_of_piece(running, since, closed)
+        events = await build(partial(beside.events, running, since, last), (*key, since, last))
+        for period, event in enumerate(events, since + 1):
+            yield period, event
+        since = last
+
+
 async def stream(
     running: RunningTask,
     bell: Bell,
@@ -184,22 +200,17 @@ async def stream(
                 since = running.closed
                 yield f"id: {since}\nevent: period\ndata: {{}}\n\n"
             if since < running.closed:
-                closed, key = running.closed, ("news", running.name)
                 try:
-                    beside = await build(partial(_Beside.of, running), (*key, closed))
+                    async for period, event in _news(running, since, build):
+                        yield event
+                        since = period
+                        if bell.stopping:
+                            return
                 except (SfumatoError, NotBegun):
                     return  # the listener comes again, when the store may be there again
-                while since < closed and not bell.stopping:
-                    last = _last_of_piece(running, since, closed)
-                    events = partial(beside.events, running, since, last)
-                    try:
-                        built = await build(events, (*key, closed, since, last))
-                    except NotBegun:
-                        return
-                    for event in built:
-                        yield event
-                    since = last
-            if running.is_over and since >= running.closed:
+            if since < running.closed:  # closed meanwhile
+                continue
+            if running.is_over:
                 yield "event: over\ndata: {}\n\n"
                 return
             try:

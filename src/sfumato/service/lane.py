@@ -199,3 +199,4 @@ def _cancel(jobs: Iterable[_Job]) -> None:
     for job in jobs:
         for future, _ in job.waiting:
             future.cancel()
+            future.set_running_or_notify_cancel()
