@@ -5,13 +5,16 @@ An attack lasts for some seconds, comes from addresses of its own, and ignores w
 
 from __future__ import annotations
 
+import json
 import secrets
 import socket
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -163,6 +166,33 @@ def pages(attack: Attack) -> None:
             socks.pop(0).close()
 
 
+def questions(attack: Attack) -> None:
+    """Four addresses keep eight questions each waiting about the task with the most periods.
+
+    They are what takes longest: all curves and ways to look at them, no two of them the same.
+    """
+    with urllib.request.urlopen(f"http://127.0.0.1:{attack.port}/v1/tasks", timeout=30) as listed:
+        tasks = json.load(listed)["tasks"]
+    name = max(tasks, key=lambda task: task["periods"])["task_id"]
+    numbers = count(1)
+
+    def ask(address: str) -> None:
+        while attack.going_on():
+            number = next(numbers)
+            decoder = ("posterior", "filtered", "smoothed")[number % 3]
+            path = (
+                f"/v1/tasks/{name}/answers?query=curve&projection=simplex&decoder={decoder}"
+                f"&level=0.9{number}"
+                if number % 4
+                else f"/tasks/{name}?decoder={decoder}&first=1&last={number % 200 + 2}"
+            )
+            with suppress(OSError), connect(attack.port, address) as sock:
+                sock.sendall(f"GET {path} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+                _read(sock)
+
+    _from_all(attack, ask, each=8)
+
+
 def _flood(attack: Attack, request: bytes | Callable[[], bytes], each: int = 1) -> None:
     """Send a request from four addresses, over some connections each, as fast as it is read."""
 
@@ -174,6 +204,11 @@ def _flood(attack: Attack, request: bytes | Callable[[], bytes], each: int = 1) 
                     if not _read(sock):
                         raise ConnectionError
 
+    _from_all(attack, send, each)
+
+
+def _from_all(attack: Attack, send: Callable[[str], None], each: int) -> None:
+    """Call a function for each address in some threads, until the end."""
     threads = [
         threading.Thread(target=send, args=(address,), daemon=True)
         for address in ADDRESSES
@@ -200,7 +235,7 @@ def _read(sock: socket.socket) -> bool:
 
 
 def _named() -> Iterator[tuple[str, Callable[[Attack], None]]]:
-    for attack in (announced, idle, garbage, replays, ids, tiny, drops, pages):
+    for attack in (announced, idle, garbage, replays, ids, tiny, drops, pages, questions):
         yield attack.__name__, attack
 
 

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from tests.service.attacks import ADDRESSES, ATTACKS, Attack, connect
+from tests.service.closed_tasks import closed_task
 from tests.service.fleets import Fleet, batch, joined
 from tests.service.running import Running
 
@@ -41,12 +42,13 @@ TASK: dict[str, Any] = {
 
 @dataclass
 class Target:
-    """A collector in a process of its own, a task, and reports of honest devices."""
+    """A collector in a process of its own, a task, reports of honest devices, and a small task."""
 
     running: Running
     task: RunningTask
     good: Path
     singles: Iterator[bytes]
+    small: str
 
     @property
     def port(self) -> int:
@@ -86,10 +88,12 @@ class Target:
         )
         return self.ask(head.encode() + body)
 
-    def page(self) -> tuple[float, bytes]:
-        """Look at the task's page."""
-        head = f"GET /tasks/{self.task.name} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
-        return self.ask(head.encode())
+    def pages(self) -> Iterator[tuple[float, bytes]]:
+        """Look at the task's page, at all tasks, and at an answer and the page of another task."""
+        answer = f"/v1/tasks/{self.small}/answers?query=mean&period=8&decoder=posterior&level=0.9"
+        for path in (f"/tasks/{self.task.name}", "/", answer, f"/tasks/{self.small}"):
+            head = f"GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+            yield self.ask(head.encode())
 
 
 def _singles(task: RunningTask) -> Iterator[bytes]:
@@ -103,6 +107,7 @@ def _singles(task: RunningTask) -> Iterator[bytes]:
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     folder = tmp_path_factory.mktemp("attacked")
+    small, _ = (closed_task(folder / "collector.db", *size) for size in ((8, 3), (256, 300)))
     with Running(folder / "collector.db") as running:
         try:
             connect(urlsplit(running.url).port or 0, HONEST).close()
@@ -116,7 +121,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
         good.write_bytes(next(singles))
         plain = running.publish(TASK, start=start, grace=8 * WEEK, public=True, sealed=False)
         good.with_name("plain").write_bytes(next(_singles(joined(running, plain["task_id"]))))
-        yield Target(running, task, good, singles)
+        yield Target(running, task, good, singles, small)
 
 
 @dataclass
@@ -144,10 +149,10 @@ class Visit:
 
     def _look(self, end: float) -> None:
         while time.monotonic() < end:
-            seconds, response = self.target.page()
-            self.pages.append(seconds)
-            if not response.startswith(b"HTTP/1.1 200"):
-                self.problems.append(response[:500])
+            for seconds, response in self.target.pages():
+                self.pages.append(seconds)
+                if not response.startswith(b"HTTP/1.1 200"):
+                    self.problems.append(response[:500])
             time.sleep(0.5)
 
     @property
