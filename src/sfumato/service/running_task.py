@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.accounting.shuffle import Requirement
 from sfumato.arrays import Array, Bools, Ints
+from sfumato.core.computed import Computed
 from sfumato.core.decoded import ONLINE, over_whom
 from sfumato.queries.history import History
 from sfumato.queries.honesty import Suspicion
@@ -156,7 +157,7 @@ class RunningTask:
         """The promise about shuffled reports; None if reports are not shuffled."""
         return requirement(self.published.spec)
 
-    @cached_property
+    @Computed
     def influence(self) -> float | None:
         """How far one forged device among 1,000 moves a value; None if that is not known."""
         return self.protocol.influence(CROWD) if self.periods <= MOST_PERIODS_FORGED else None

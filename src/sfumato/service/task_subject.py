@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from html import escape
 from typing import Final
 
 import numpy as np
 
+from sfumato.core.computed import Computed
 from sfumato.core.duration import ago, length
 from sfumato.core.estimate import Covariance, Estimate
 from sfumato.errors import ConfigurationError, MismatchError
@@ -129,7 +129,7 @@ class TaskSubject(PageSubject):
         low, high = estimate.interval(LEVEL) if values.size else (values, values)
         return low.reshape(values.shape).copy(), high.reshape(values.shape).copy()
 
-    @cached_property
+    @Computed
     def _known(self) -> LastKnown:
         releases, size = self.seen.releases, len(self.labels)
         values, low, high = np.full((3, size), np.nan)
@@ -288,7 +288,7 @@ class TaskSubject(PageSubject):
         latest = sorted(self.running.suspicions().items(), reverse=True)[:FLAGGED]
         return tuple(Flag(period, _odd(suspicions), ADVICE) for period, suspicions in latest)
 
-    @cached_property
+    @Computed
     def participation(self) -> dict[int, int]:
         """The number of reports of each period."""
         return self.running.participation()
@@ -298,7 +298,7 @@ class TaskSubject(PageSubject):
         """The refused reports in words."""
         return counted_words(self.metrics.refused(self.running))
 
-    @cached_property
+    @Computed
     def problems(self) -> dict[int, str]:
         """The closed periods without a number, each with its reason."""
         return dict.fromkeys(self.running.short_periods(), TOO_FEW)

@@ -9,7 +9,6 @@ their intervals are those of the posterior.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
 from threading import Lock
 from typing import Final
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from sfumato.arrays import Floats
 from sfumato.core.bounded import BoundedEstimate, bounded, possible
+from sfumato.core.computed import Computed
 from sfumato.core.decoded import Decoding
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Covariance, checked_level
@@ -102,7 +102,7 @@ class Believed:
         with self._filtering:  # two threads that ask at once need not both compute it
             return self._by_bank
 
-    @cached_property
+    @Computed
     def _by_bank(self) -> tuple[Floats, Floats]:
         parts = [
             filtered(self._growth, observed(None), self._longest) for _, observed in self._blocks

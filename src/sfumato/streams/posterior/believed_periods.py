@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from sfumato.arrays import Floats
+from sfumato.core.computed import Computed
 from sfumato.core.decoded import ONLINE, Decoding, ReleasedPeriods
 from sfumato.streams.posterior.believed import BELIEVED, Believed, decoders_by_prior
 from sfumato.streams.posterior.information import Sightings
@@ -37,14 +37,14 @@ class BelievedPeriods(ReleasedPeriods):
         """The names of the decoders: online, and those with a prior."""
         return (ONLINE, *decoders_by_prior(self.closed))
 
-    @cached_property
+    @Computed
     def _believed(self) -> Believed:
         whole = (slice(0, len(self.labels)), lambda _: self._sightings)
         counts = np.cumsum(self.n).tolist()
         crowd = np.ones(self.closed)
         return Believed([whole], crowd, 1, counts, self.labels, self.guarantee, lowest=-1.0)
 
-    @cached_property
+    @Computed
     def _sightings(self) -> Sightings:
         """The observations: one for each known period, as a difference from zero."""
         seen = np.flatnonzero(np.isfinite(self.variances).all(axis=1))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sfumato.arrays import Floats
+from sfumato.core.computed import Computed
 from sfumato.core.domain import Label
 from sfumato.core.estimate import Estimate
 from sfumato.core.guarantee import Guarantee
@@ -96,13 +97,13 @@ class Curve:
         """The number of periods of the curve."""
         return len(self.values)
 
-    @cached_property
+    @Computed
     def whole(self) -> list[Floats]:
         """The variances of each block's entries for a large population, by period."""
         final = self.as_of is None
         return [seen.variances(weights, final=final) for _, weights, seen in self.blocks]
 
-    @cached_property
+    @Computed
     def planned(self) -> list[Floats]:
         """The variance of each block's periods under the variances that weights assume."""
         return [
@@ -110,7 +111,7 @@ class Curve:
             for _, weights, seen in self.blocks
         ]
 
-    @cached_property
+    @Computed
     def behind(self) -> list[tuple[Behind, Floats] | None]:
         """The snapshots behind each block's periods, and the shares that they observe."""
         return [behind_periods(self, block) for block in range(len(self.blocks))]
@@ -229,12 +230,12 @@ class Reports:
         """Whether the online curve has been computed, with what its intervals need."""
         return "_online" in vars(self) and "behind" in vars(self._online)
 
-    @cached_property
+    @Computed
     def _online(self) -> Curve:
         longest = max(self._protocol.spans)
         return self.curve(lambda fusion: fusion.online(longest), None)
 
-    @cached_property
+    @Computed
     def online_values(self) -> list[Floats]:
         """The values of the online curve, by block: without the weights that its intervals need."""
         longest = max(self._protocol.spans)

@@ -9,12 +9,12 @@ simple law, but biased; see :mod:`sfumato.streams.posterior.believed`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from sfumato.arrays import Floats
+from sfumato.core.computed import Computed
 from sfumato.core.decoded import ONLINE, Decoded, Decoding, over_whom
 from sfumato.core.latest import Latest
 from sfumato.core.tally import Tallies
@@ -75,7 +75,7 @@ class WeaveDecoded(Decoded):
     def _smoothed(self, as_of: int) -> Curve:
         return self._latest.of(as_of, self._reports.smoothed)
 
-    @cached_property
+    @Computed
     def _believed(self) -> Believed:
         return self._reports.believed(self._closed)
 

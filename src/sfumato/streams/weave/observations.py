@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from sfumato.arrays import Floats, Ints
+from sfumato.core.computed import Computed
 from sfumato.core.tally import ENROLMENT, Tallies, Tally
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.streams.snapshots import Snapshot
@@ -69,7 +69,7 @@ class Observations:
     noise: Floats
     working: Floats
 
-    @cached_property
+    @Computed
     def pull(self) -> Floats:
         """The factors of the covariance of two edges of one thread; see :func:`taken_together`."""
         return np.asarray(self.value / np.sqrt(self.n)[:, None])
