@@ -17,6 +17,7 @@ from sfumato.wire.sqlite_tables import (
     NUMBER,
     TEXT,
     Cell,
+    Damaged,
     Tables,
     exactly,
     optional,
@@ -229,7 +230,9 @@ def migrate(tables: Tables) -> None:
         raise InputError(
             f"{tables.name} belongs to another program; a store of sfumato is expected."
         )
-    if not 0 <= version <= len(STEPS):
+    if version < 0:
+        raise Damaged(tables.name, f"its version is {version}")
+    if version > len(STEPS):
         raise InputError(
             f"{tables.name} has version {version}; this sfumato knows versions up to "
             f"{len(STEPS)}, a newer one is needed."
