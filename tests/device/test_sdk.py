@@ -252,7 +252,7 @@ def test_the_journal_is_for_its_owner_and_one_process_only(tmp_path: Path) -> No
     device.close()
     broken = tmp_path / "broken"
     broken.write_bytes(b"no database at all" * 100)
-    with pytest.raises(InputError, match="cannot be used as a journal"):
+    with pytest.raises(InputError, match="is no journal, and is left as it is"):
         opened(broken, collector, clock)
     with pytest.raises(InputError, match="is in no folder"):
         opened(tmp_path / "nowhere" / "journal", collector, clock)

@@ -25,19 +25,27 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.store.close()
 
 
-def test_a_task_whose_sender_has_left_is_not_published(
+def test_a_task_whose_sender_leaves_meanwhile_is_not_published(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Left:
-        has_left = True
+        has_left = False
 
     body = json.dumps({"task": TASK}).encode()
     headers = [(b"authorization", world.headers("operator")["Authorization"].encode())]
     scope = {"type": "http", "headers": headers, "sfumato.connection": Left(), "path": "/v1/tasks"}
-    with pytest.raises(InputError, match="nobody waits for the task any more"):
-        asyncio.run(world.service._published(Request(scope), body))  # noqa: SLF001
+    design = catalog.stream
+
+    def slow(task: Task) -> Any:
+        Left.has_left = True
+        return design(task)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(catalog, "stream", slow)
+        with pytest.raises(InputError, match="nobody waits for the task any more"):
+            asyncio.run(world.service._published(Request(scope), body))  # noqa: SLF001
     assert len(world.collector.running_tasks) == 2
-    monkeypatch.setattr(Left, "has_left", False)
+    Left.has_left = False
     asyncio.run(world.service._published(Request(scope), body))  # noqa: SLF001
     assert len(world.collector.running_tasks) == 3
 
