@@ -151,6 +151,19 @@ def test_a_closer_whose_connection_was_cut_lets_others_close(
     other.close()
 
 
+def test_a_database_where_another_writes_can_be_written_to(
+    server: OwnPostgres, store: PostgresStore
+) -> None:
+    with psycopg.connect(server.dsn) as other:
+        other.execute("UPDATE writers SET last = last")  # as a commit that takes long
+        assert store.unwritable() is None
+        other.rollback()
+        other.execute("ALTER TABLE writers RENAME TO elsewhere")
+        other.commit()
+        assert "writers" in (store.unwritable() or "")
+        other.execute("ALTER TABLE elsewhere RENAME TO writers")
+
+
 def _closes(store: PostgresStore) -> None:
     """Wait until a store closes periods, as the database ends another's session in its own time."""
     patience = time.monotonic() + 20

@@ -268,9 +268,12 @@ class PostgresStore(TaskLives, EngineTables):
         session = _Session(self._dsn, self.name)
         try:
             session.run(f"SET statement_timeout = {PROBE}")
+            session.run(f"SET lock_timeout = {PROBE // 4}")
             session.run("UPDATE writers SET last = last")
         except (SfumatoError, psycopg.Error) as error:
-            return _short(error)
+            # Whoever waits for another that writes can write.
+            waits = isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
+            return None if waits else _short(error)
         finally:
             session.close()
         return None
