@@ -157,7 +157,9 @@ class Health:
         if self._path is None:
             if not self._failure and self._clock() >= self._next_probe:
                 self._next_probe = self._clock() + PROBE
-                self._failure = "the last attempt to write failed"
+                if self._probe() is not None:  # it is tried again before it counts as trouble
+                    self._failure = "the last attempt to write failed"
+                return
             yield from self._about_failure(self._probe)
             return
         folder = self._path.resolve().parent
