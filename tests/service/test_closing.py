@@ -278,6 +278,18 @@ def test_a_deletion_whose_end_was_not_heard_of_leaves_nothing_in_memory(
     assert not pair.one.running_tasks
 
 
+def test_what_was_gathered_of_odd_reports_does_not_change_while_it_is_read(pair: Pair) -> None:
+    odd: Any = ("more than honest devices send",)
+    gathered = []
+    for period in (1, 2):
+        pair.end_of(period, GRACE)
+        pair.one.close_due()
+        pair.running.driver.suspicions[period - 1] = odd
+        gathered.append(pair.running.suspicions())
+    assert gathered == [{1: odd}, {1: odd, 2: odd}]
+    assert pair.running.suspicions() is not gathered[0]
+
+
 # ---- the watch on the clock ----------------------------------------------------------------------
 
 

@@ -27,7 +27,8 @@ UNCACHED: Final = (b"cache-control", b"no-store")
 class Edge:
     """Refuses changes from pages of other sites, and adds the headers of every response.
 
-    Each request has an id, which is in the response and in what is logged.
+    Each request has an id, which is in the response and in what is logged. What other processes may
+    have changed is looked at before a request that depends on it.
     """
 
     def __init__(self, app: ASGIApp, base: str, uploads: UploadPath, news: StoreNews) -> None:

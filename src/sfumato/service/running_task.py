@@ -369,7 +369,8 @@ class RunningTask:
         """Return what honest devices would not have sent, by closed period."""
         judged = self._judged
         new = self.driver.suspicions[judged : self.closed]  # the others were looked at before
-        self._suspicions |= {period: odd for period, odd in enumerate(new, judged + 1) if odd}
+        odd = {period: odd for period, odd in enumerate(new, judged + 1) if odd}
+        self._suspicions = self._suspicions | odd  # another one, as threads read the one before
         self._judged = judged + len(new)
         return self._suspicions
 
