@@ -14,7 +14,7 @@ import os
 import resource
 import tempfile
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -24,6 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.limits import Verdict
+from benchmarks.processor_time import processor_seconds
 from sfumato import GRR, engines
 from sfumato.engines import Lake, Local, Row
 from sfumato.engines.row_files import RowWriter
@@ -37,7 +38,6 @@ MOST_SPARK: Final = 4.0
 MOST_GROUPED: Final = 0.6
 MOST_BYTES: Final = 2e9
 MOST_GROWTH: Final = 1.1
-TICK: Final = os.sysconf("SC_CLK_TCK")
 SETTINGS: Final = {"spark.driver.memory": "1g"}
 
 
@@ -105,35 +105,15 @@ def grouped(session: Any, folder: Path) -> int:
     return sum(row["count"] for row in rows)
 
 
-def spent() -> float:
-    """Return the processor seconds of this process and of all below it, those that ended too."""
-    below, ticks = {os.getpid()}, 0
-    for pid, parent, used in sorted(_processes()):
-        if pid in below or parent in below:
-            below.add(pid)
-            ticks += used
-    return ticks / TICK
-
-
-def _processes() -> Iterator[tuple[int, int, int]]:
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            yield int(folder.name), int(fields[1]), sum(map(int, fields[11:15]))
-
-
 def marginal(count: Callable[[Path], int], folders: dict[int, Path], runs: int) -> float:
     """Return the microseconds of processor time for each further report, the best of some runs."""
     best: dict[int, float] = {}
     for _ in range(runs):
         for reports, folder in folders.items():
-            before = spent()
+            before = processor_seconds(os.getpid())
             if count(folder) != reports:
                 raise AssertionError(f"{count} does not count {reports} reports")
-            best[reports] = min(best.get(reports, np.inf), spent() - before)
+            best[reports] = min(best.get(reports, np.inf), processor_seconds(os.getpid()) - before)
     small, large = sorted(best)
     return float((best[large] - best[small]) / (large - small) * 1e6)
 
