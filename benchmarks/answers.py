@@ -27,7 +27,7 @@ from sfumato.core.stream import Timestep
 from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.service import Collector, RunningTask, query_parameters
 from sfumato.store import Release, SQLiteStore
-from sfumato.store.interface import Filled
+from sfumato.store.records import Filled
 from sfumato.streams.weave import Weave
 
 __all__ = ["fill", "main"]

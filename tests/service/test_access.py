@@ -200,6 +200,7 @@ def test_a_deleted_task_is_not_published_again(tmp_path: Path) -> None:
             collector.publish(LISTENING, START, grace=5, sealed=False, public=True)
     later = setting.collector.publish(LISTENING, START + 1, grace=5, sealed=False, public=True)
     assert sum(later.participation().values()) == 0
+    assert setting.store.erase_left(running.task_id)
     assert not dict(setting.store.tallies(running.task_id))
     store.close()
     setting.store.close()

@@ -78,6 +78,7 @@ def test_a_copy_has_nothing_of_what_was_deleted(tmp_path: Path) -> None:
     assert setting.collector.take(running, Fleet(running, len(VALUES)).body(VALUES)).accepted
     ids = b"".join(setting.store.ids(running.task_id, 1))
     setting.collector.delete(running)
+    setting.store.erase_left(running.task_id)
     back_up(setting.path, tmp_path / "copy.db")
     content = (tmp_path / "copy.db").read_bytes()
     assert running.task_id not in content

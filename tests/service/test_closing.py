@@ -14,7 +14,7 @@ from tests.service.fleets import LISTENING, Fleet
 from tests.service.world import World
 
 from sfumato.errors import InputError
-from sfumato.service import Collector, RunningTask
+from sfumato.service import Collector, RunningTask, closing
 from sfumato.service.steady_clock import OpenTime
 from sfumato.store import SQLiteStore, Store
 from sfumato.store.key_wrapping import KeyWrapping
@@ -276,6 +276,65 @@ def test_a_deletion_whose_end_was_not_heard_of_leaves_nothing_in_memory(
     assert pair.one.ids_in_memory == 0
     assert not pair.stores[0]._own  # noqa: SLF001
     assert not pair.one.running_tasks
+
+
+# ---- what tasks have lost ------------------------------------------------------------------------
+
+
+def _lost(pair: Pair) -> bytes:
+    """Delete a task with reports, without erasing them; return the task's id."""
+    pair.end_of(1)
+    fleet = Fleet(pair.running, len(VALUES))
+    assert pair.one.take(pair.running, fleet.body(VALUES)).accepted
+    pair.one.close_due()
+    pair.one.delete(pair.running)
+    assert pair.stores[1].left() == [pair.running.task_id]
+    return pair.running.task_id
+
+
+def test_a_collector_that_starts_erases_what_a_killed_one_has_left(pair: Pair) -> None:
+    task_id = _lost(pair)
+    pair.one.close_due()  # it may still be at it, elsewhere
+    assert pair.stores[1].left() == [task_id]
+    started = Collector(pair.stores[1], "http://here", lambda: pair.now)
+    started.close_due()
+    assert pair.stores[0].left() == []
+    assert not dict(pair.stores[0].tallies(task_id))
+
+
+def test_a_collector_that_runs_erases_it_after_a_while(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair.other.close_due()
+    monkeypatch.setattr(closing, "OTHERS", 0.0)
+    _lost(pair)
+    pair.other.close_due()  # it learns of the deletion, and nobody erases
+    assert pair.stores[0].left() == []
+
+
+def test_a_store_that_cannot_erase_now_is_asked_again(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task_id = _lost(pair)
+    started = Collector(pair.stores[1], "http://here", lambda: pair.now)
+    erase, calls = pair.stores[1].erase_left, list[float]()
+
+    def erased(of: bytes, patience: float) -> bool:
+        calls.append(patience)
+        if len(calls) == 1:
+            raise OSError("disk")
+        return len(calls) > 2 and erase(of, patience)
+
+    monkeypatch.setattr(pair.stores[1], "erase_left", erased)
+    monkeypatch.setattr(closing, "OTHERS", 0.0)
+    for count in (1, 2, 3):
+        assert pair.stores[0].left() == [task_id]
+        started.close_due(patience=0.25)
+        assert len(calls) == count
+    assert max(calls) <= 0.25
+    assert pair.stores[0].left() == []
+    started.close_due()
+    assert len(calls) == 3
 
 
 def test_what_was_gathered_of_odd_reports_does_not_change_while_it_is_read(pair: Pair) -> None:

@@ -22,6 +22,7 @@ from tests.store.stores import filled
 
 from sfumato.errors import ConfigurationError, MismatchError
 from sfumato.service import Collector
+from sfumato.service.exporting import exported
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,7 @@ def test_a_store_counts_nothing_after_the_end_of_a_task(sharing: Sharing) -> Non
     assert second.tasks()[0].last_period == 2
     assert second.commit([filled(3, ids[:16], b"a"), filled(1, ids, bytes(10))]) == [False, True]
     assert first.participation(STORED) == {1: 10, 2: 10}
+    first.erase_left(STORED)
     assert not list(first.ids(STORED, 3))
 
 
@@ -78,6 +80,7 @@ def test_a_store_keeps_tallies_and_releases_of_an_archived_task(sharing: Sharing
     kept = dict(store.tallies(STORED))
     store.end_task(STORED, 1)
     store.archive_task(STORED)
+    store.erase_left(STORED)
     (stored,) = sharing.another().tasks()
     assert (stored.archived, dict(stored.keys)) == (True, {})
     assert dict(store.tallies(STORED)) == kept
@@ -184,6 +187,9 @@ def test_an_archived_task_answers_and_has_no_reports(tmp_path: Path) -> None:
     told = running.history().mean(1, decoder="smoothed")
     setting.collector.archive(running)
     setting.collector.archive(running)
+    assert not list(exported(setting.store, running))
+    assert b"".join(setting.store.contents(running.task_id, 1)) == contents
+    assert setting.store.erase_left(running.task_id)
     left = b"".join(path.read_bytes() for path in tmp_path.glob("collector.db*"))
     assert not any(key in left for key in private.values())
     assert not any(ids[at : at + 16] in left for at in range(0, len(ids), 16))

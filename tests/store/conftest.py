@@ -10,6 +10,8 @@ from tests.store.own_postgres import OwnPostgres
 from tests.store.sharing import SharedDatabase, SharedFile, Sharing
 from tests.store.stores import TASK
 
+from sfumato.store import packing, packing_tables
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[OwnPostgres]:
@@ -27,3 +29,12 @@ def sharing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sharing]
     shared.store.add_task(TASK, b"{}", {1: b"k" * 32}, public=False)
     yield shared
     shared.close()
+
+
+@pytest.fixture
+def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a period of some hundred reports take as many steps as one of many millions."""
+    monkeypatch.setattr(packing, "ROW", 100)
+    monkeypatch.setattr(packing, "STEP", 4096)
+    for module in (packing, packing_tables):
+        monkeypatch.setattr(module, "CHUNK", 256)

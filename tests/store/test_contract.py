@@ -128,6 +128,7 @@ def test_what_is_sent_once_stays_known_and_nothing_else(sharing: Sharing) -> Non
         assert known == [[True, False, True, False, False, False]] * 4 + [[True] * 6] * 2
         assert not here.counted(TASK, 2, ids[0]).any()
     sharing.store.archive_task(TASK)
+    sharing.store.erase_left(TASK)
     assert not other.counted(TASK, 1, ids[0]).any()
 
 
@@ -199,6 +200,7 @@ def test_nothing_is_written_of_a_task_that_was_deleted(sharing: Sharing) -> None
     store.commit([filled(1, *reports(30, 10))])
     store.end_round(TASK, 1, 0)
     other.delete_task(TASK)
+    other.erase_left(TASK)
     late: list[Callable[[], object]] = [
         lambda: store.close_round(TASK, 1, 0),
         lambda: store.close_period(TASK, Release(1, 10, np.zeros(1), np.zeros(1))),
@@ -240,6 +242,7 @@ def test_what_is_being_counted_when_a_task_is_deleted_is_deleted_as_well(
     monkeypatch.setattr(store, "_append", slowly)
     assert store.commit([filled(1, *reports(32, 10))]) == [True]
     deleting.join()
+    assert store.erase_left(TASK)
     assert not [*store.ids(TASK, 1), *store.tallies(TASK), *store.tasks()]
 
 

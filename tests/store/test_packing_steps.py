@@ -6,60 +6,21 @@ Between any two of them others write, a packer may be killed, and readers look a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
 import pytest
 from tests.store.sharing import SharedDatabase, SharedFile, Sharing
+from tests.store.steps import Killed, after_each, killed_after
 from tests.store.stores import TASK, Reports, count, filled, reports
 
 from sfumato.errors import MismatchError
-from sfumato.store import LogRow, Release, Store, packing, packing_tables
+from sfumato.store import LogRow, Release, Store
 from sfumato.store.postgres_log import PostgresLog
 from sfumato.store.report_tables import ReportTables
-from sfumato.store.task_tables import Database
 
 BATCHES, SIZE = 6, 100
-
-
-class Killed(BaseException):
-    """The process ends here."""
-
-
-@pytest.fixture(autouse=True)
-def _short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a period of some hundred reports take as many steps as one of many millions."""
-    monkeypatch.setattr(packing, "ROW", 100)
-    monkeypatch.setattr(packing, "STEP", 4096)
-    for module in (packing, packing_tables):
-        monkeypatch.setattr(module, "CHUNK", 256)
-
-
-def _after_each(store: ReportTables, then: Callable[[], object]) -> pytest.MonkeyPatch:
-    """Do something whenever a transaction of a store has ended, until this is undone."""
-    patch, writing, wiped = pytest.MonkeyPatch(), store._writing, store._wiped  # noqa: SLF001
-
-    @contextmanager
-    def ended() -> Iterator[Database]:
-        with writing() as db:
-            yield db
-        then()
-
-    def emptied() -> None:
-        wiped()
-        then()
-
-    patch.setattr(store, "_writing", ended)
-    patch.setattr(store, "_wiped", emptied)
-    return patch
-
-
-def _killed_after(most: int, steps: list[int]) -> None:
-    steps.append(1)
-    if len(steps) == most:
-        raise Killed
+pytestmark = pytest.mark.usefixtures("short_steps")
 
 
 def _close(store: Store, period: int) -> Reports:
@@ -90,7 +51,7 @@ def test_others_write_between_the_steps_of_a_packing(sharing: Sharing) -> None:
     _close(store, 1)
     rng = np.random.default_rng(1)
     written: list[bool] = []
-    patch = _after_each(
+    patch = after_each(
         store, lambda: written.extend(other.commit([filled(2, rng.bytes(16), b"\1")]))
     )
     store.pack(TASK, 1)
@@ -101,14 +62,14 @@ def test_others_write_between_the_steps_of_a_packing(sharing: Sharing) -> None:
     assert dict(store.recount(TASK, count)) == dict(store.tallies(TASK))
 
 
-def test_a_packing_that_was_killed_after_any_step_is_gone_on_with(sharing: Sharing) -> None:
+def test_a_packing_that_waskilled_after_any_step_is_gone_on_with(sharing: Sharing) -> None:
     other = sharing.another()
     sent: dict[int, Reports] = {}
     for period in range(1, 40):
         packer = sharing.another()
         before = list(other.log(TASK))
         sent[period] = _close(packer, period)
-        patch = _after_each(packer, partial(_killed_after, period, []))
+        patch = after_each(packer, partial(killed_after, period, []))
         try:
             packer.pack(TASK, period)
         except Killed:
@@ -169,7 +130,7 @@ def test_readers_see_all_of_a_period_in_the_log_or_nothing(
         assert not rows or not list(other.ids(TASK, 2))
         assert (other.packed(TASK) == 2) == (not other.unpacked(TASK))
 
-    patch = _after_each(store, look)
+    patch = after_each(store, look)
     store.pack(TASK, 2)
     patch.undo()
     n = BATCHES * SIZE
@@ -185,13 +146,13 @@ def test_a_packer_that_another_one_has_overtaken_stops(sharing: Sharing) -> None
     def overtake(period: int, steps: list[int]) -> None:
         steps.append(1)
         if len(steps) == 4:
-            patch = _after_each(other, partial(_killed_after, 3, []))
+            patch = after_each(other, partial(killed_after, 3, []))
             with pytest.raises(Killed):
                 other.pack(TASK, period)
             patch.undo()
 
     for period in (1, 2):  # of the same period, and of another one
-        patch = _after_each(store, partial(overtake, period, []))
+        patch = after_each(store, partial(overtake, period, []))
         with pytest.raises(MismatchError, match="another process packs period 1"):
             store.pack(TASK, 1)
         patch.undo()
@@ -205,7 +166,7 @@ def test_a_packer_that_another_one_has_overtaken_stops(sharing: Sharing) -> None
 def test_a_small_period_is_packed_in_one_step_unless_a_packer_was_killed(sharing: Sharing) -> None:
     store, other = sharing.store, sharing.another()
     _close(store, 1)
-    patch = _after_each(store, partial(_killed_after, 4, []))
+    patch = after_each(store, partial(killed_after, 4, []))
     with pytest.raises(Killed):
         store.pack(TASK, 1)
     patch.undo()
@@ -213,7 +174,7 @@ def test_a_small_period_is_packed_in_one_step_unless_a_packer_was_killed(sharing
         store.commit([filled(period, *reports(period, 1))])
         store.end_round(TASK, period, 0)
         steps: list[int] = []
-        patch = _after_each(other, partial(steps.append, 1))
+        patch = after_each(other, partial(steps.append, 1))
         other.pack(TASK, period)
         patch.undo()
         assert (len(steps) == 2) == (period == 3)  # and the files' log is emptied
@@ -232,7 +193,7 @@ def test_copies_are_dropped_step_by_step_and_by_whoever_goes_on(sharing: Sharing
             )
             writer.commit([own])
     store.end_round(TASK, 1, 0)
-    patch = _after_each(store, partial(_killed_after, 2, []))
+    patch = after_each(store, partial(killed_after, 2, []))
     with pytest.raises(Killed):
         store.settle(TASK, 1, count)
     patch.undo()
@@ -240,7 +201,7 @@ def test_copies_are_dropped_step_by_step_and_by_whoever_goes_on(sharing: Sharing
     assert 0 < left < BATCHES * SIZE
     assert dict(store.recount(TASK, count)) == dict(store.tallies(TASK))
     between: list[int] = []
-    patch = _after_each(other, lambda: between.append(store.settle(TASK, 1, count)))
+    patch = after_each(other, lambda: between.append(store.settle(TASK, 1, count)))
     assert other.settle(TASK, 1, count) + sum(between) == left
     patch.undo()
     assert between[0]  # another process has done the rest meanwhile
@@ -263,7 +224,7 @@ def test_contents_are_erased_step_by_step_and_numbers_do_not_come_again(sharing:
         if len(lasts) == 3:
             raise Killed
 
-    patch = _after_each(store, look)
+    patch = after_each(store, look)
     with pytest.raises(Killed):
         store.erase_contents(TASK, 2)
     patch.undo()

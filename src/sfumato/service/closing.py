@@ -19,6 +19,8 @@ PATIENCE: Final = 0.5
 """The longest time, in seconds, for which periods are closed before others have their turn."""
 LONGEST_PAUSE: Final = 60.0
 """The longest pause, in seconds, before a task that could not close is tried again."""
+OTHERS: Final = 60.0
+"""For how many seconds it is left to others to erase what a task has lost."""
 
 Closed = list[tuple[RunningTask, Release]]
 
@@ -54,6 +56,8 @@ class Closer:
         """How often each task could not close, and when it is tried again."""
         self._next_turn: bytes | None = None
         """The task that closes first the next time, because there was no time left for it."""
+        self._looks_at = 0.0
+        """When it is looked for what tasks have lost and nobody has erased, as after a kill."""
 
     def close_due(self, now: float, open_for: float, patience: float) -> Closed:
         """Close the periods that are due at a time.
@@ -84,6 +88,7 @@ class Closer:
                     break
                 if not self._pauses(running.task_id):
                     closed += self._tried(running, now, open_for, end)
+            self._erase_left(end)
         return closed
 
     def _in_turn(self) -> list[RunningTask]:
@@ -123,6 +128,8 @@ class Closer:
         """Take over what the store has of a task; if it makes no sense, the others go on."""
         try:
             self._forget(self._desk.take_over(stored))
+            if stored.archived or stored.last_period is not None:
+                self.look_for_left()
         except DatabaseAway:
             raise
         except Exception as error:  # noqa: BLE001 -- such as a key that another secret has wrapped
@@ -131,7 +138,8 @@ class Closer:
             self._versions[stored.task_id] = version
 
     def forget(self, task_id: bytes) -> None:
-        """Drop from memory all that belongs to a deleted task, which may be published again."""
+        """Drop from memory all that belongs to a deleted task."""
+        self.look_for_left()
         self._door.forget(task_id)
         self._packed.discard(task_id)
         for known in (self._versions, self._erased, self._failures):
@@ -183,16 +191,32 @@ class Closer:
             self._store.erase_contents(running.task_id, until)
             self._erased[running.task_id] = until
 
-    def _failed(self, task_id: bytes, period: int, error: Exception) -> None:
-        from sfumato.web.logs import log  # noqa: PLC0415 -- a collector without a network needs none
+    def look_for_left(self) -> None:
+        """Look some time from now for what a task has lost, if nobody has erased it by then."""
+        self._looks_at = min(self._looks_at, time.monotonic() + OTHERS)
 
+    def _erase_left(self, end: float) -> None:
+        """Erase what tasks have lost and nobody has erased; the rest is left for the next time."""
+        if time.monotonic() < self._looks_at:
+            return
+        self._looks_at = math.inf
+        try:
+            for task_id in self._store.left():
+                if not self._store.erase_left(task_id, end - time.monotonic()):
+                    self._looks_at = 0.0
+                    break
+        except Exception as error:  # noqa: BLE001 -- periods close all the same
+            self.look_for_left()
+            _log_error("what tasks have lost is not erased yet", error)
+
+    def _failed(self, task_id: bytes, period: int, error: Exception) -> None:
         before, _ = self._failures.get(task_id, (0, 0.0))
         pause = min(math.ldexp(1.0, before - 1), LONGEST_PAUSE) if before else 0.0
         self._failures[task_id] = (min(before + 1, 60), time.monotonic() + pause)
-        log().error(
-            "period does not close",
-            task=task_id.hex(),
-            period=period,
-            kind=type(error).__name__,
-            problem=str(error)[:200],
-        )
+        _log_error("period does not close", error, task=task_id.hex(), period=period)
+
+
+def _log_error(event: str, error: Exception, **more: object) -> None:
+    from sfumato.web.logs import log  # noqa: PLC0415 -- a collector without a network needs none
+
+    log().error(event, **more, kind=type(error).__name__, problem=str(error)[:200])

@@ -111,19 +111,22 @@ class Collector:
     def end(self, running: RunningTask) -> int:
         """End a task with the last period that has ended, and return that period.
 
-        Only the writing thread may call this.
+        Only the writing thread may call this. What the task has lost is erased by
+        ``store.erase_left``, as after `archive` and `delete`, or by `close_due` some time later.
         """
+        self._closer.look_for_left()
         return self.desk.end(running)
 
     def archive(self, running: RunningTask) -> None:
-        """Erase all of a task but its tallies and releases; only the writing thread may call this.
+        """Let a task have nothing but its tallies and releases.
 
-        Raises ConfigurationError if the task is not over.
+        Only the writing thread may call this. Raises ConfigurationError if the task is not over.
         """
+        self._closer.look_for_left()
         self.desk.archive(running)
 
     def delete(self, running: RunningTask) -> None:
-        """Delete a task and all that is kept of it; only the writing thread may call this."""
+        """Delete a task; only the writing thread may call this."""
         self.running_tasks.pop(running.task_id, None)
         try:
             self.store.delete_task(running.task_id)

@@ -19,7 +19,12 @@ __all__ = ["exported"]
 
 
 def exported(store: Store, running: RunningTask) -> Iterator[Row]:
-    """Yield the rows of a task's log; raise InputError if a closed period is not in it yet."""
+    """Yield the rows of a task's log; raise InputError if a closed period is not in it yet.
+
+    An archived task has none, even while they are being erased.
+    """
+    if running.is_archived:
+        return
     unpacked = store.unpacked(running.task_id)
     if unpacked:
         raise InputError(

@@ -82,6 +82,7 @@ class Office:
         running = self._task(request)
         _need_confirmed(request, running, "A task that was ended does not go on")
         last = await self._written(partial(self.collector.end, running))
+        await self._erase_left(running)
         log().info("task ended", task=running.name, last_period=last)
         return JSONResponse({"task_id": running.name, "last_period": last})
 
@@ -93,6 +94,7 @@ class Office:
             await self._written(partial(self.collector.archive, running))
         except ConfigurationError as error:
             raise Refused("not-over", _goes_on(running, error, self.collector.clock())) from None
+        await self._erase_left(running)
         log().info("task archived", task=running.name)
         return JSONResponse({"task_id": running.name})
 
@@ -101,8 +103,13 @@ class Office:
         running = self._task(request)
         _need_confirmed(request, running, "Nothing of a deleted task comes back")
         await self._written(partial(self.collector.delete, running))
+        await self._erase_left(running)
         log().info("task deleted", task=running.name)
         return JSONResponse({"task_id": running.name})
+
+    async def _erase_left(self, running: RunningTask) -> None:
+        """Erase what a task has lost, beside the thread that writes."""
+        await asyncio.to_thread(self.collector.store.erase_left, running.task_id)
 
     def _task(self, request: Request) -> RunningTask:
         self.access.need(request, "operator")

@@ -188,7 +188,7 @@ class TaskDesk:
         return running.published.periods
 
     def archive(self, running: RunningTask) -> None:
-        """Erase all of a task but what follows from its reports: tallies, releases and answers."""
+        """Let a task have nothing but what follows from its reports: tallies and releases."""
         if not running.is_over:
             raise ConfigurationError(
                 f"the task goes on; its period {running.closed + 1:,} has not closed yet. End it, "

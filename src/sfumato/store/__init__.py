@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sfumato.store.epochs import EngineProgress, Epoch
-from sfumato.store.interface import Filled, LogRow, Release, Store, StoredTask
+from sfumato.store.interface import Store
+from sfumato.store.records import Filled, LogRow, Release, StoredTask
 from sfumato.store.seen_ids import Full, SeenIds
 from sfumato.store.sqlite import SQLiteStore
 

@@ -6,7 +6,14 @@ from collections import Counter
 
 from sfumato.errors import MismatchError
 from sfumato.store.epochs import EngineProgress, Epoch
-from sfumato.store.report_tables import HAS_BATCHES, IN_LOG, OF_A_PERIOD, PACKED, ReportTables
+from sfumato.store.report_tables import (
+    HAS_BATCHES,
+    IN_LOG,
+    IN_TASK,
+    OF_A_PERIOD,
+    PACKED,
+    ReportTables,
+)
 from sfumato.store.task_tables import LOG, Database
 
 __all__ = ["EngineTables"]
@@ -35,6 +42,7 @@ class EngineTables(ReportTables):
     def acknowledge(self, task_id: bytes, epoch: Epoch) -> bool:
         """Add the tallies of an epoch to those of the task; return whether that was still to do."""
         with self._writing() as db:
+            self._refuse_deleted(db, task_id)
             self._exclude(db, task_id, LOG)
             before = self._progress(task_id, db)
             if epoch.first <= epoch.last <= before.sequence:
@@ -92,7 +100,8 @@ class EngineTables(ReportTables):
 
     def uncounted(self, task_id: bytes) -> dict[int, int]:
         """Return the number of reports of each period whose contents are still there."""
-        waiting = f"SELECT period, n FROM batches WHERE task_id = ? AND NOT {PACKED}"  # noqa: S608
+        in_batches = f"{IN_TASK} AND NOT {PACKED}"
+        waiting = f"SELECT period, n FROM batches WHERE task_id = ? AND {in_batches}"  # noqa: S608
         packed = f"SELECT period, n FROM log WHERE task_id = ? AND n > 0 AND {IN_LOG}"  # noqa: S608
         there = f"({waiting} UNION ALL {packed}) AS there"
         query = f"SELECT period, CAST(sum(n) AS BIGINT) FROM {there} GROUP BY period"  # noqa: S608

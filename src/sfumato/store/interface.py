@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from typing import Final
 
-from sfumato.arrays import Bools, Floats
+from sfumato.arrays import Bools
 from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.store.epochs import EngineProgress, Epoch
+from sfumato.store.records import Filled, LogRow, Release, StoredTask
 
-__all__ = ["MOST_LATE", "Count", "Filled", "LogRow", "Once", "Release", "Store", "StoredTask"]
+__all__ = ["MOST_LATE", "Count", "Once", "Store"]
 
 MOST_LATE: Final = 1024
 """The largest number of late reports that are looked up at once."""
@@ -22,125 +23,6 @@ Count = Callable[[int, bytes], Mapping[Place, Tally]]
 
 Once = Callable[[bytes], Bools]
 """A function that returns a mask of the contents that a device sends only once in a task."""
-
-
-@dataclass(frozen=True)
-class Filled:
-    """New reports of one bucket, and their tallies.
-
-    Parameters
-    ----------
-    task_id, key_id, period
-        The three parts that identify the bucket.
-    ids, contents
-        The ids and the opened contents of the reports, concatenated.
-    n
-        How many reports there are.
-    tallies
-        The tallies of the reports, by place.
-    round
-        The round of the period that the reports answer; 0 if the task asks no questions.
-
-    """
-
-    task_id: bytes
-    key_id: int
-    period: int
-    n: int
-    ids: bytes
-    contents: bytes
-    tallies: Mapping[Place, Tally]
-    round: int = 0
-
-
-@dataclass(frozen=True)
-class LogRow:
-    """Contents of reports of one closed period, in random order, which are counted together, once.
-
-    Parameters
-    ----------
-    sequence
-        The number of the row within its task, counted from 1; it is given when the row appears.
-    key_id, period
-        The key and the period of all reports.
-    n
-        How many reports there are.
-    contents
-        The opened contents of the reports, concatenated. If an engine counts the task, they are
-        those that were sent, each after its id.
-
-    """
-
-    sequence: int
-    key_id: int
-    period: int
-    n: int
-    contents: bytes
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """What was published when a period closed; it never changes.
-
-    Parameters
-    ----------
-    period
-        The period that has closed.
-    n
-        The number of reports up to and including this period.
-    values, variances
-        The value and variance of each entry; nan and infinite where nothing is known.
-    ends
-        The two ends of each entry's interval, from the estimate that was released. They follow from
-        the tallies and are not kept: a store returns releases without them.
-
-    """
-
-    period: int
-    n: int
-    values: Floats
-    variances: Floats
-    ends: tuple[Floats, Floats] | None = None
-
-
-@dataclass(frozen=True)
-class StoredTask:
-    """A task as the collector stores it.
-
-    Parameters
-    ----------
-    task_id
-        The task's id, 32 bytes.
-    published
-        The published task that devices fetch, as JSON.
-    keys
-        What is kept of the private keys, by number: each as it is, or wrapped by a secret. Empty if
-        reports are not sealed.
-    public
-        Whether anybody may read answers, or analysts only.
-    closed
-        The last period that has closed.
-    until
-        For each key that was replaced, the last period whose reports it still opens.
-    last_period
-        The last period that closes, if the task was ended before all of them; None if it was not.
-    archived
-        Whether nothing is left of the task but its tallies and releases.
-    gaps
-        The first and the last of the periods that may lack reports, each time the store was put in
-        place from a copy.
-
-    """
-
-    task_id: bytes
-    published: bytes
-    keys: Mapping[int, bytes] = field(repr=False)
-    public: bool
-    closed: int
-    until: Mapping[int, int] = field(default_factory=dict)
-    last_period: int | None = None
-    archived: bool = False
-    gaps: Sequence[tuple[int, int]] = ()
 
 
 class Store(ABC):
@@ -155,8 +37,11 @@ class Store(ABC):
     3. `close_round` or `close_period` records what followed; whoever is first decides.
     4. `pack` moves the contents of a closed period into the log, in random order and without ids.
 
+    A task is deleted, ended or archived at once, and nobody reads what it has lost; `erase_left`
+    erases that.
+
     Each step can be repeated, and can be taken by another process if the one before is killed. None
-    keeps other writers waiting for long: `settle` and `pack` of many reports are many transactions.
+    keeps other writers waiting for long: `settle`, `pack` and `erase_left` are many transactions.
     """
 
     # ---- tasks -------------------------------------------------------------------------------
@@ -177,7 +62,7 @@ class Store(ABC):
 
     @abstractmethod
     def delete_task(self, task_id: bytes) -> None:
-        """Delete a task and everything that is kept of it, also from the files.
+        """Delete a task, and erase its keys and releases.
 
         A digest of its id stays, so that it is not added again: devices send nothing twice.
         """
@@ -186,12 +71,26 @@ class Store(ABC):
     def end_task(self, task_id: bytes, last_period: int) -> bool:
         """Record that a task ends with a period; return False if it was ended before.
 
-        Reports of later periods are erased, also from the files. No sealed period is later.
+        It loses the reports of later periods. No sealed period is later.
         """
 
     @abstractmethod
     def archive_task(self, task_id: bytes) -> None:
-        """Erase reports, ids and keys of a task, also from the files; tallies and releases stay."""
+        """Archive a task, and erase its keys; it loses its reports and all ids.
+
+        Tallies and releases stay.
+        """
+
+    @abstractmethod
+    def left(self) -> list[bytes]:
+        """Return the tasks of which `erase_left` has something to erase; they may be deleted."""
+
+    @abstractmethod
+    def erase_left(self, task_id: bytes, patience: float = math.inf) -> bool:
+        """Erase what a task has lost, also from the files; any process may do it, at any time.
+
+        Return False if that takes more than so many seconds, so that some of it is left.
+        """
 
     @abstractmethod
     def note_gap(self, task_id: bytes, first: int, last: int) -> None:

@@ -11,8 +11,8 @@ from typing import Any, Final, Self
 
 import psycopg
 
-from sfumato.store.interface import LogRow
 from sfumato.store.postgres import SETTINGS, translated
+from sfumato.store.records import LogRow
 
 __all__ = ["PostgresLog"]
 

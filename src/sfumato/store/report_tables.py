@@ -15,13 +15,23 @@ from sfumato.core.tally import ENROLMENT, Place, Tallies, Tally
 from sfumato.errors import MismatchError
 from sfumato.randomness import Source, secure
 from sfumato.store.id_set import ID_BYTES
-from sfumato.store.interface import Count, Filled, LogRow
+from sfumato.store.interface import Count
 from sfumato.store.merging import copies
 from sfumato.store.packing import in_steps
+from sfumato.store.records import Filled, LogRow
 from sfumato.store.task_tables import Database, TaskTables
 from sfumato.wire.sqlite_tables import Damaged
 
-__all__ = ["HAS_BATCHES", "IN_LOG", "OF_A_PERIOD", "PACKED", "PLACE", "Cell", "ReportTables"]
+__all__ = [
+    "HAS_BATCHES",
+    "IN_LOG",
+    "IN_TASK",
+    "OF_A_PERIOD",
+    "PACKED",
+    "PLACE",
+    "Cell",
+    "ReportTables",
+]
 
 TOGETHER: Final = 64
 """The number of rows that are read at once."""
@@ -34,6 +44,11 @@ IN_LOG: Final = (
 """Holds for rows of the log whose period is packed; nobody reads the others."""
 PACKED: Final = IN_LOG.replace("log.", "batches.")
 """Holds for rows of `batches` whose period is packed; nobody reads them."""
+IN_TASK: Final = (
+    "EXISTS (SELECT 1 FROM tasks WHERE tasks.task_id = batches.task_id AND archived = 0 "
+    "AND (last_period IS NULL OR batches.period <= last_period))"
+)
+"""Holds for rows of `batches` whose task has their period; nobody reads the others."""
 HAS_BATCHES: Final = (
     "EXISTS (SELECT 1 FROM batches WHERE batches.task_id = periods.task_id "
     "AND batches.period = periods.period)"
@@ -199,7 +214,7 @@ class ReportTables(TaskTables):
         """Return the tallies of a task, counted anew from its reports."""
         counted: Tallies[Place] = Tallies()
         periods = self._counts(
-            "SELECT DISTINCT period, 0 FROM batches WHERE task_id = ? "
+            f"SELECT DISTINCT period, 0 FROM batches WHERE task_id = ? AND {IN_TASK} "  # noqa: S608
             "UNION SELECT DISTINCT period, 0 FROM log WHERE task_id = ?",
             task_id,
             task_id,

@@ -15,7 +15,8 @@ import numpy as np
 
 from sfumato.arrays import Floats
 from sfumato.errors import ConfigurationError, MismatchError
-from sfumato.store.interface import Release, Store, StoredTask
+from sfumato.store.interface import Store
+from sfumato.store.records import Release, StoredTask
 from sfumato.store.schema import CELLS
 from sfumato.wire.sqlite_tables import COUNT, Cell, Damaged
 
