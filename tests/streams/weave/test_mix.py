@@ -163,7 +163,7 @@ def test_workloads_that_are_none_are_refused(workload: Any) -> None:
         variance(NETWORKS["binary"], np.full(3, 1 / 3), workload)
 
 
-@pytest.mark.parametrize("workload", ["online", "prefix", "history"])
+@pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize(
     ("values", "periods", "changes", "epsilon", "spans"),
     [

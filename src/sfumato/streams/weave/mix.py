@@ -18,7 +18,7 @@ from sfumato.arrays import Floats, Ints
 from sfumato.errors import ConfigurationError
 from sfumato.streams.weave.fusion import Fusion
 from sfumato.streams.weave.passing import Asked, squared_weights
-from sfumato.streams.weave.selected import Selected
+from sfumato.streams.weave.selected import Selected, queries_of
 
 __all__ = ["WORKLOADS", "Network", "Networks", "Workload", "best_shares", "variance"]
 
@@ -81,14 +81,15 @@ class Network:
         return [(self.start[part], self.span[part], part) for part in parts]
 
     @cached_property
-    def selected(self) -> Selected:
-        """Selected queries, which stand for all."""
-        return Selected(self)
+    def _selected(self) -> dict[str, Selected]:
+        return {}
 
-    @cached_property
-    def selected_of_all(self) -> Selected:
-        """The same once all reports have ended."""
-        return Selected(self, whole=True)
+    def selected(self, workload: str) -> Selected:
+        """Return selected queries of a workload, which stand for all."""
+        if workload not in self._selected:
+            queries = queries_of(workload, self.periods, self.spans)
+            self._selected[workload] = Selected(self, queries)
+        return self._selected[workload]
 
     def with_noise(self, ratios: Floats) -> Network:
         """Return the graph if the reports of each span had a multiple of their noise."""
@@ -120,13 +121,10 @@ def variance(
     for name, weight in _weighted(network, workload):
         if name == "online" and network.aligned and 1 in network.spans:
             part = _rising(network, shares)
+        elif network.periods > LONG and not network.aligned:
+            part = network.selected(name).parts(shares)
         elif name in ("online", "prefix"):
-            if network.periods > LONG and not network.aligned:
-                part = network.selected.parts(shares, "mean" if name == "online" else "prefix")
-            else:
-                part = _passing(network, shares, cast(Asked, name))
-        elif name == "history" and network.periods > LONG and not network.aligned:
-            part = network.selected_of_all.parts(shares, "mean")
+            part = _passing(network, shares, cast(Asked, name))
         else:
             per_edge = _energy(network.fusion(shares), name)
             summed = np.bincount(network.span, per_edge, minlength=parts.size)

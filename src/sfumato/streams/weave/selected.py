@@ -3,6 +3,8 @@
 The variance of an answer hardly changes from one period to the next, except where the first reports
 of a span begin or end. So a few last periods, dense at first and in even ratios later, represent
 all: in between, variances are interpolated by cubics of the logarithm that never cross such an end.
+That of a sum over a range is as smooth in its length, so that few ranges represent all that end in
+one period.
 
 The potential of a query solves the least squares of all reports that have ended by its last period.
 Conjugate gradients find it in about ten rounds, because a horizon without ends would be solved by
@@ -12,18 +14,18 @@ opposite sign before the first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from sfumato.arrays import Floats, Ints
+from sfumato.arrays import Array, Floats, Ints
 
 if TYPE_CHECKING:  # avoids a circular import
     from sfumato.streams.weave.mix import Network
 
-__all__ = ["Selected", "last_periods", "periods_of_all"]
+__all__ = ["Queries", "Selected", "last_periods", "periods_of_all", "queries_of"]
 
 FIRST: Final = 16
 """The first periods, all of which are selected."""
@@ -31,76 +33,142 @@ RATIO: Final = 1.15
 """The largest ratio of a selected period to the one before, among the later ones."""
 WIDE: Final = 1.4
 """The same where each selected period needs the reports of all."""
+RANGES: Final = 20
+"""The number of lengths that stand for those of all ranges that end in one period."""
 EXACT: Final = 1e-5
 """The residual, relative to the query, at which a potential counts as solved."""
 
 
 TINY: Final = 1e-300
+TOGETHER: Final = 1 << 15
+"""The number of periods of queries that are solved together: they fit into the caches."""
+
+
+class Queries(NamedTuple):
+    """Selected queries: each adds up the periods from ``first`` to ``last``."""
+
+    first: Ints
+    last: Ints
+    length: Ints
+    """The last period whose reports have ended."""
+    weight: Floats
+    """The share of all queries that each represents."""
+
+    def part(self, rows: Ints) -> Queries:
+        """Return some of the queries."""
+        return Queries(self.first[rows], self.last[rows], self.length[rows], self.weight[rows])
 
 
 class Selected:
-    """The least squares of all reports that have ended by each of some selected periods.
+    """The least squares of selected queries, each of the reports that have ended by some period.
 
     Parameters
     ----------
     network
         The graph of reports. All edges of a span that do not start at 0 have its length.
-    whole
-        Whether all reports have ended, and the selected periods are those that are asked about.
+    queries
+        The selected queries.
 
     """
 
-    def __init__(self, network: Network, *, whole: bool = False) -> None:
-        choose = periods_of_all if whole else last_periods
-        self._asked, self._weights = choose(network.periods, network.spans)
-        self._lengths = np.full_like(self._asked, network.periods) if whole else self._asked
-        self._spans = network.spans
+    def __init__(self, network: Network, queries: Queries) -> None:
         # The conductance of each span's edges that end in a period: to the period it reaches back
         # to, and to the empty state.
         joint, empty = np.zeros((2, len(network.spans), network.periods))
         at_zero = network.start == 0
         for table, those in ((joint, ~at_zero), (empty, at_zero)):
             np.add.at(table, (network.span[those], network.end[those] - 1), network.unit[those])
-        self._reached = (joint + empty).T
-        self._joint = np.concatenate([joint[:, :length] for length in self._lengths], axis=1)
-        self._empty = np.concatenate([empty[:, :length] for length in self._lengths], axis=1)
+        self._joint, self._empty = joint, empty
         differences = np.array(network.spans) > 0
         self._typical = np.where(differences, joint.max(axis=1), empty.max(axis=1))
+        order = np.argsort(queries.length, kind="stable")
+        cuts = np.flatnonzero(np.diff(np.cumsum(queries.length[order]) // TOGETHER)) + 1
+        waves = {
+            room: _Waves(room, network.spans) for room in set(map(_room, queries.length.tolist()))
+        }
+        self._groups = [
+            _Together(network.spans, queries.part(rows), waves) for rows in np.split(order, cuts)
+        ]
+
+    def parts(self, shares: Floats) -> Floats:
+        """Return each span's part of the average variance, infinite if a period is unknown."""
+        if not ((self._joint + self._empty).T @ shares > 0).all():
+            return np.full(shares.size, np.inf)
+        typical = self._typical * shares
+        total = sum(
+            group.parts(self._joint, self._empty, shares, typical) for group in self._groups
+        )
+        return np.asarray(shares * total)
+
+
+class _Together:
+    """Queries that are solved together.
+
+    Parameters
+    ----------
+    spans
+        The spans of the reports.
+    queries
+        The queries.
+    waves
+        The waves of each room.
+
+    """
+
+    def __init__(self, spans: Sequence[int], queries: Queries, waves: Mapping[int, _Waves]) -> None:
+        self._queries, self._spans = queries, spans
+        self._lengths = queries.length
         # Queries of similar lengths are transformed together, each from its last period back.
         rooms = [_room(length) for length in self._lengths.tolist()]
         begin = np.cumsum([0, *rooms])
         backwards = [np.arange(length)[::-1] for length in self._lengths]
         self._places = np.concatenate([a + b for a, b in zip(begin, backwards, strict=False)])
-        self._waves = [
-            _Waves(room, rooms.count(room), self._spans) for room in dict.fromkeys(rooms)
-        ]
+        self._waves = [waves[room] for room in dict.fromkeys(rooms)]
+        self._sizes = [room * rooms.count(room) for room in dict.fromkeys(rooms)]
 
-    def parts(self, shares: Floats, asked: Literal["mean", "prefix"]) -> Floats:
-        """Return each span's part of the average variance, infinite if a period is unknown."""
-        if not (self._reached @ shares > 0).all():
-            return np.full(shares.size, np.inf)
-        query = np.ones(self._lengths.sum())
-        if asked == "mean":
-            own = zip(self._lengths, self._asked, strict=True)
-            query = np.concatenate([np.arange(1, length + 1) == period for length, period in own])
-        potential = self._solved(query.astype(np.float64), shares)
-        weights = self._repeated(self._weights)
-        parts = self._empty @ (weights * potential**2)
-        for index, (span, joint) in enumerate(zip(self._spans, self._joint, strict=True)):
-            if joint.any():
-                drop = potential[span:] - potential[:-span]
-                parts[index] += float((joint[span:] * weights[span:] * drop**2).sum())
-        return np.asarray(shares * parts)
+    def parts(self, joint: Floats, empty: Floats, shares: Floats, typical: Floats) -> Floats:
+        """Return each span's part of the weighted sum of variances, for a single device on it.
 
-    def _solved(self, query: Floats, shares: Floats) -> Floats:
-        """Return the potential of a query, by preconditioned conjugate gradients."""
-        spectra = [self._typical * shares @ waves.responses for waves in self._waves]
-        joint = [
+        Parameters
+        ----------
+        joint, empty
+            The conductances of all edges, by span and last period.
+        shares
+            The shares of the spans.
+        typical
+            The usual conductance of each span.
+
+        """
+        joint, empty = (
+            np.concatenate([table[:, :length] for length in self._lengths], axis=1)
+            for table in (joint, empty)
+        )
+        period = np.concatenate([np.arange(1, length + 1) for length in self._lengths])
+        first, last = self._repeated(self._queries.first), self._repeated(self._queries.last)
+        query = (first <= period) & (period <= last)
+        conductances = [
             (span, row[span:] * share)
-            for span, row, share in zip(self._spans, self._joint, shares, strict=True)
+            for span, row, share in zip(self._spans, joint, shares, strict=True)
             if row.any()
         ]
-        empty = shares @ self._empty
+        spectra = [typical @ waves.responses for waves in self._waves]
+        potential = self._solved(query.astype(np.float64), conductances, shares @ empty, spectra)
+        weights = self._repeated(self._queries.weight)
+        parts = empty @ (weights * potential**2)
+        for index, (span, row) in enumerate(zip(self._spans, joint, strict=True)):
+            if row.any():
+                drop = potential[span:] - potential[:-span]
+                parts[index] += float((row[span:] * weights[span:] * drop**2).sum())
+        return parts
+
+    def _solved(
+        self,
+        query: Floats,
+        joint: Sequence[tuple[int, Floats]],
+        empty: Floats,
+        spectra: Sequence[Floats],
+    ) -> Floats:
+        """Return the potential of a query, by preconditioned conjugate gradients."""
         potential, residual = np.zeros(query.size), query
         start = self._reflected(residual, spectra)
         step, size = start, self._of_each(residual * start)
@@ -119,36 +187,35 @@ class Selected:
         """Return the sum of the numbers of each query."""
         return np.add.reduceat(numbers, np.cumsum(self._lengths) - self._lengths)
 
-    def _repeated(self, numbers: Floats) -> Floats:
+    def _repeated(self, numbers: Array) -> Array:
         """Return the number of a query for each of its periods."""
         return np.repeat(numbers, self._lengths)
 
     def _reflected(self, current: Floats, spectra: Sequence[Floats]) -> Floats:
         """Return the potential of a current if the periods went on as their own reflections."""
-        whole = np.zeros(sum(waves.size for waves in self._waves))
+        whole = np.zeros(sum(self._sizes))
         whole[self._places] = current
         first = 0
-        for waves, spectrum in zip(self._waves, spectra, strict=True):
-            part = whole[first : first + waves.size].reshape(-1, spectrum.size)
+        for waves, size, spectrum in zip(self._waves, self._sizes, spectra, strict=True):
+            part = whole[first : first + size].reshape(-1, spectrum.size)
             part[:] = waves.transformed(waves.transformed(part) / spectrum)
-            first += waves.size
+            first += size
         return np.asarray(whole[self._places])
 
 
 class _Waves:
-    """Cosines that are even at their start and odd at their end, for some rows of one length.
+    """Cosines that are even at their start and odd at their end, for rows of one length.
 
     Parameters
     ----------
-    length, rows
-        The length of a row, which is even, and the number of rows.
+    length
+        The length of a row, which is even.
     spans
         The spans whose responses to each wave are wanted.
 
     """
 
-    def __init__(self, length: int, rows: int, spans: Sequence[int]) -> None:
-        self.size = length * rows
+    def __init__(self, length: int, spans: Sequence[int]) -> None:
         angles = np.pi * (np.arange(length) + 0.5) / length
         self.responses = np.array(
             [2 - 2 * np.cos(span * angles) if span else np.ones(length) for span in spans]
@@ -180,6 +247,40 @@ def _current(potential: Floats, joint: Sequence[tuple[int, Floats]], empty: Floa
         current[span:] += along
         current[:-span] -= along
     return current
+
+
+def queries_of(workload: str, periods: int, spans: Sequence[int]) -> Queries:
+    """Return the selected queries of a workload.
+
+    Examples
+    --------
+    >>> ranges = queries_of("ranges", 298, [1, 16, 0])
+    >>> mean_length = ranges.weight @ (ranges.last - ranges.first + 1)
+    >>> len(ranges.first), f"{mean_length:.2f}"  # of 44,551 ranges with 100 periods on average
+    (556, '99.99')
+
+    """
+    if workload == "history":
+        chosen, weights = periods_of_all(periods, spans)
+        return Queries(chosen, chosen, np.full_like(chosen, periods), weights)
+    if workload == "ranges":
+        return _ranges(periods, spans)
+    last, weights = last_periods(periods, spans)
+    first = np.ones_like(last) if workload == "prefix" else last
+    return Queries(first, last, last, weights)
+
+
+def _ranges(periods: int, spans: Sequence[int]) -> Queries:
+    """Return ranges of few lengths that end in few periods; more of all end in later ones."""
+    columns: list[tuple[Ints, Ints, Floats]] = []
+    for last, share in zip(*last_periods(periods, spans), strict=True):
+        # The closer to either end, the denser.
+        even = np.arange(min(RANGES, last)) / max(1, min(RANGES, last) - 1)
+        lengths = np.unique(np.round(1 + (last - 1) * np.sin(np.pi / 2 * even) ** 2).astype(int))
+        weights = _represented(lengths) * share * 2 / (periods + 1)
+        columns.append((last - lengths + 1, np.full_like(lengths, last), weights))
+    first, ends, weights = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return Queries(first, ends, ends, weights)
 
 
 def last_periods(periods: int, spans: Sequence[int], ratio: float = RATIO) -> tuple[Ints, Floats]:
