@@ -5,25 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.arrays import Bools
 from sfumato.randomness import secure
+from sfumato.store.word_table import Words, WordTable
 
-__all__ = ["ID_BYTES", "IdSet", "KeyedWords", "Words"]
-
-Words = NDArray[np.uint64]
+__all__ = ["ID_BYTES", "IdSet", "KeyedWords"]
 
 ID_BYTES: Final = 16
-SMALLEST: Final = 1 << 10
-"""The number of homes of an empty set."""
-FULLEST: Final = 0.75
-"""The largest share of cells that are taken before a set grows."""
-GROWTH: Final = 1.5
-SPARE: Final = 1 << 12
-"""The number of cells behind the last home, where words go whose own cells are taken."""
-CHUNK: Final = 1 << 20
-"""The number of cells that move at once when a set grows."""
 
 
 class KeyedWords:
@@ -56,11 +45,8 @@ def _mixed(words: Words) -> Words:
     return words
 
 
-class IdSet:
+class IdSet(WordTable):
     """A growing set of words, with 11 to 16 bytes for each.
-
-    It is a hash table with open addressing. The home of a word grows with the word, so that the
-    table can grow in its place, from the last cell to the first, without a second copy.
 
     Examples
     --------
@@ -71,19 +57,6 @@ class IdSet:
 
     """
 
-    def __init__(self) -> None:
-        self._homes = SMALLEST
-        self._cells: Words = np.zeros(SMALLEST + SPARE, dtype=np.uint64)
-        self._n = 0
-
-    def __len__(self) -> int:
-        return self._n
-
-    @property
-    def nbytes(self) -> int:
-        """The number of bytes of the table."""
-        return self._cells.nbytes
-
     def fresh(self, words: Words) -> Bools:
         """Return a mask of the words that are not in the set, each at its first place."""
         new = ~self.has(words)
@@ -93,19 +66,6 @@ class IdSet:
             new[:] = False
             new[rows[first]] = True
         return new
-
-    def add(self, words: Words) -> None:
-        """Add different words that are not in the set."""
-        if self._n + len(words) > FULLEST * self._homes:
-            self._grow(int(max(GROWTH * self._homes, 1.5 * (self._n + len(words)) / FULLEST)))
-        self._place(words)
-        self._n += len(words)
-
-    def _home(self, words: Words) -> NDArray[np.intp]:
-        """Return the first cell of each word: its upper half, scaled to the number of homes."""
-        return (((words >> np.uint64(32)) * np.uint64(self._homes)) >> np.uint64(32)).astype(
-            np.intp
-        )
 
     def has(self, words: Words) -> Bools:
         """Return a mask of the words that are in the set."""
@@ -118,21 +78,3 @@ class IdSet:
             on = (held != 0) & ~same
             rows, at = rows[on], at[on] + 1
         return present
-
-    def _place(self, words: Words) -> None:
-        at = self._home(words)
-        while len(words):
-            free = self._cells[at] == 0
-            self._cells[at[free]] = words[free]
-            left = self._cells[at] != words  # taken before, or by another of these words
-            words, at = words[left], at[left] + 1
-
-    def _grow(self, homes: int) -> None:
-        cells = len(self._cells)
-        self._homes = homes
-        self._cells.resize(homes + SPARE, refcheck=False)  # keeps what it has, and adds zeros
-        for start in reversed(range(0, cells, CHUNK)):
-            chunk = self._cells[start : min(start + CHUNK, cells)]
-            moving = chunk[chunk != 0]
-            chunk[:] = 0
-            self._place(moving)

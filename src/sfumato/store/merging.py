@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from sfumato.arrays import Array, Bools
-from sfumato.store.id_set import Words
+from sfumato.store.word_table import Words
 
 __all__ = ["copies", "distinct", "leading", "sorted_words"]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.arrays import Array
 from sfumato.randomness import Source
-from sfumato.store.id_set import Words
+from sfumato.store.word_table import Words
 
 __all__ = ["CHUNK", "ROW", "chunks_of_words", "fits_a_step", "in_steps", "permuted"]
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from sfumato.core.tally import Tally
 from sfumato.errors import MismatchError
-from sfumato.store.id_set import Words
 from sfumato.store.interface import Once
 from sfumato.store.merging import distinct, leading, sorted_words
 from sfumato.store.packing import CHUNK, chunks_of_words, fits_a_step, in_steps, permuted
 from sfumato.store.report_tables import IN_LOG, OF_A_PERIOD, PLACE, Cell, ReportTables
 from sfumato.store.task_tables import LOG, Database
+from sfumato.store.word_table import Words
 
 __all__ = ["ONCE", "PackingTables"]
 

@@ -11,7 +11,8 @@ from typing import Final
 
 from sfumato.arrays import Bools
 from sfumato.errors import SfumatoError
-from sfumato.store.id_set import IdSet, KeyedWords, Words
+from sfumato.store.id_set import IdSet, KeyedWords
+from sfumato.store.word_table import Words
 
 __all__ = ["MOST", "Full", "SeenIds"]
 
