@@ -22,19 +22,24 @@ from sfumato.core.tally import ENROLMENT
 from sfumato.errors import ConfigurationError
 from sfumato.service import Collector
 from sfumato.service.caps import Caps
+from sfumato.service.client_counts import ClientCounts, Demand
 from sfumato.service.running_task import RunningTask
+from sfumato.service.shared_counts import SharedCounts, answered_line
 from sfumato.store import SQLiteStore
 
 CAP = 5
 
 
 class House:
-    """A collector of a task with a cap, and the reports of a fleet."""
+    """A collector of a task with a cap, alone or one of several workers, and a fleet's reports."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_worker: bool) -> None:
         self.clock = Clock()
         self.store = SQLiteStore(folder / "collector.db")
-        self.collector = Collector(self.store, "http://here", self.clock)
+        self.counts = ClientCounts()
+        shared = SharedCounts(answered_line(self.counts), lambda: None) if is_worker else None
+        caps = Caps(shared or self.counts)
+        self.collector = Collector(self.store, "http://here", self.clock, caps=caps)
         asked = catalog.changed(LISTENING, cap=CAP)
         self.running = self.collector.publish(asked, START, grace=5, sealed=False)
         self.fleet = Fleet(self.running, len(VALUES))
@@ -54,9 +59,9 @@ class House:
         return [(r.accepted, r.repeated, [why for _, why in r.refused]) for r in receipts]
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    made = House(tmp_path)
+@pytest.fixture(params=[False, True], ids=["alone", "worker"])
+def house(request: Any, tmp_path: Path) -> Iterator[House]:
+    made = House(tmp_path, is_worker=request.param)
     yield made
     made.store.close()
 
@@ -99,30 +104,24 @@ def test_uploads_that_come_together_are_counted_together(house: House) -> None:
 
 @pytest.mark.parametrize("cap", [1, 2, 3, 6, 7, 8, 1000])
 def test_whatever_comes_together_as_many_count_as_if_one_came_after_the_other(cap: int) -> None:
-    caps, rng, counted = Caps(), np.random.default_rng(cap), Counter[int]()
-    running = SimpleNamespace(
-        task_id=b"task",
-        published=SimpleNamespace(spec={"cap": cap}),
-        protocol=SimpleNamespace(enrols=False),
-        opens=True,
-    )
+    counts, rng, counted, of = ClientCounts(), np.random.default_rng(cap), Counter[int](), (b"", 1)
+    caps, pool = Caps(counts), rng.integers(0, 1 << 64, 19, dtype=np.uint64)
+    running: Any = SimpleNamespace(protocol=SimpleNamespace(enrols=False))
     names = np.arange(1, 4000, dtype=np.uint64)
     for chosen in np.split(rng.permutation(names), [1, 5, 300, 301, 2000]):
-        clients = [int(each) for each in rng.integers(-9, 9, 40)]
-        entry: Any = SimpleNamespace(
-            running=running, clients=clients, owners=rng.integers(0, 40, len(chosen))
-        )
-        rows = np.arange(len(chosen))
-        room: dict[int, int] = {}
-        senders = caps.senders(entry, rows)
-        caps.look_up(entry, 1, senders, room)
-        new, many = caps.told_apart(chosen, np.zeros(len(chosen), dtype=bool), senders, room)
+        clients, owners = rng.choice(pool, 40).tolist(), rng.integers(0, 40, len(chosen))
+        entry: Any = SimpleNamespace(running=running, clients=clients, owners=owners)
+        senders = caps.senders(entry, np.arange(len(chosen)))
+        with caps.reserve({of: (cap, [senders])}) as reservation:
+            known = np.zeros(len(chosen), dtype=bool)
+            new, many = caps.told_apart(chosen, known, senders, reservation.rooms()[of])
+            reservation.count(of, senders[new])
         assert (new ^ many).all()
-        for sender, counts in zip(senders.tolist(), new.tolist(), strict=True):
-            assert counts == (counted[sender] < cap)
-            counted[sender] += counts
-        caps.add(entry, 1, rows[new])
-    assert len(caps) == counted.total()
+        for sender, counts_ in zip(senders.tolist(), new.tolist(), strict=True):
+            assert counts_ == (counted[sender] < cap)
+            counted[sender] += counts_
+    (left,) = counts.take([Demand(*of, cap, pool, np.full(len(pool), cap, np.uint64))])
+    assert left.tolist() == [cap - counted[client] for client in pool.tolist()]
 
 
 def test_enrolments_leave_room_for_reports(tmp_path: Path) -> None:
@@ -139,15 +138,14 @@ def test_enrolments_leave_room_for_reports(tmp_path: Path) -> None:
 
 
 def test_each_period_counts_anew_and_nothing_is_kept_of_those_that_closed(house: House) -> None:
-    door = house.collector._second_door  # noqa: SLF001
     assert house.sent((house.messages(1), "one"))[0][0] == CAP
     assert house.sent((house.messages(2), "one"))[0][0] == CAP
-    assert len(door._caps) == 2 * CAP  # noqa: SLF001
+    assert len(house.counts) == 2
     house.clock.now = START + 16.0
     house.collector.close_due()
-    assert len(door._caps) == CAP  # noqa: SLF001
+    assert len(house.counts) == 1
     house.collector.delete(house.running)
-    assert len(door._caps) == 0  # noqa: SLF001
+    assert len(house.counts) == 0
 
 
 def test_what_was_not_written_was_not_counted(
@@ -158,7 +156,20 @@ def test_what_was_not_written_was_not_counted(
         broken.setattr(house.store, "commit", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             house.sent((some[:CAP], "one"))
+    with monkeypatch.context() as closed:  # by another process, meanwhile
+        closed.setattr(house.store, "commit", lambda filled: [False for _ in filled])
+        assert house.sent((some[:CAP], "one")) == [(0, 0, ["stale"] * CAP)]
     assert house.sent((some[:CAP], "one")) == [(CAP, 0, [])]
+
+
+def test_copies_beside_a_report_take_no_room(house: House) -> None:
+    some = house.messages(1)
+    assert house.sent((some[:2] * 3, "one"), (some[1:3], "two")) == [(2, 4, []), (1, 1, [])]
+    assert house.sent((some[:2] * 3, "one"), (some[3:8], "one"))[1] == (
+        CAP - 2,
+        0,
+        ["too_many"] * 2,
+    )
 
 
 def test_other_tasks_have_no_cap(house: House) -> None:

@@ -1,90 +1,93 @@
 """How many reports of a period count that come from one client, in tasks that limit it.
 
-Counts are of this process and in memory only, under numbers that stand for clients here and nowhere
-else; they are dropped when the period closes.
+Room is reserved before a commit, so that workers that count reports of one client at the same
+moment never count more than the cap together; what did not count is given back after it.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from types import TracebackType
+from typing import Self
 
 import numpy as np
 
 from sfumato.arrays import Bools, Ints
 from sfumato.core.tally import ENROLMENT
+from sfumato.service.client_counts import ClientCounts, Demand, Period
 from sfumato.service.first_door import ScreenedBatch
-from sfumato.store.id_set import IdSet, KeyedWords, Words
+from sfumato.service.running_task import RunningTask
+from sfumato.service.shared_counts import SharedCounts
+from sfumato.store.word_table import Words
 
-__all__ = ["Caps"]
-
-Period = tuple[bytes, int]
-"""A task's id and one of its periods."""
+__all__ = ["Caps", "Reservation", "Room"]
 
 Room = dict[int, int]
 """How many more reports of each client count."""
 
 
 class Caps:
-    """The reports of each client that were counted, by open period.
+    """The caps of tasks, and how many reports of each client have been counted.
 
-    The first report that counts of a client, the second, and so on are words in a set, as the ids
-    of reports are: 11 to 16 bytes for each report, however many clients there are.
+    Parameters
+    ----------
+    counts
+        The counts; by default those of this process alone.
 
     Examples
     --------
-    >>> caps, room = Caps(), {7: 2, 8: 2}
-    >>> words, senders = np.array([1, 2, 2, 3, 4], dtype=np.uint64), np.array([7, 7, 8, 7, 8])
-    >>> new, many = caps.told_apart(words, np.zeros(5, dtype=bool), senders, room)
+    >>> words, room = np.array([1, 2, 2, 3, 4], dtype=np.uint64), {7: 2, 8: 2}
+    >>> senders = np.array([7, 7, 8, 7, 8], dtype=np.uint64)
+    >>> new, many = Caps.told_apart(words, np.zeros(5, dtype=bool), senders, room)
     >>> new.tolist(), many.tolist()
     ([True, True, False, False, True], [False, False, False, True, False])
 
     """
 
-    def __init__(self) -> None:
-        self._mixer = KeyedWords()
-        self._counted: dict[Period, IdSet] = {}
-
-    def __len__(self) -> int:
-        return sum(map(len, self._counted.values()))
+    def __init__(self, counts: ClientCounts | SharedCounts | None = None) -> None:
+        self._counts = ClientCounts() if counts is None else counts
 
     @staticmethod
-    def of(entry: ScreenedBatch) -> int | None:
-        """Return how many reports of a client count in the task of some reports; None if all."""
-        cap: int | None = entry.running.published.spec.get("cap")
+    def of(running: RunningTask) -> int | None:
+        """Return how many reports of a client count in a period of a task; None if all."""
+        cap: int | None = running.published.spec.get("cap")
         return cap
 
+    def word(self, running: RunningTask, client: str) -> int:
+        """Return a number that stands for a client; 0 for all clients of a task without a cap."""
+        if self.of(running) is None:
+            return 0
+        digest = blake2b(client.encode(), digest_size=8, key=self._counts.key).digest()
+        return int.from_bytes(digest, "little")
+
     @staticmethod
-    def senders(entry: ScreenedBatch, rows: Ints) -> Ints:
+    def senders(entry: ScreenedBatch, rows: Ints) -> Words:
         """Return a number for the client of each report; it is another one for enrolments."""
-        clients = np.array(entry.clients, dtype=np.int64)[entry.owners[rows]]
+        clients = np.array(entry.clients, dtype=np.uint64)[entry.owners[rows]]
         if entry.running.protocol.enrols and entry.running.opens:
             clients = np.where(entry.contents["span"][rows] == ENROLMENT, ~clients, clients)
         return clients
 
-    def look_up(self, entry: ScreenedBatch, period: int, senders: Ints, room: Room) -> None:
-        """Add to the room that of the clients which are not there yet."""
-        most = self.of(entry)
-        strangers = np.array(sorted({*senders.tolist()} - room.keys()), dtype=np.int64)
-        if most is not None and len(strangers):
-            left = most - self._counts((entry.running.task_id, period), strangers, most)
-            room.update(zip(strangers.tolist(), left.tolist(), strict=True))
+    def reserve(self, wanted: Mapping[Period, tuple[int, Sequence[Words]]]) -> Reservation:
+        """Return room for reports of a commit, as far as there is some.
 
-    def _counts(self, of: Period, clients: Ints, most: int) -> Ints:
-        """Return how many reports of different clients were counted, each found by bisection."""
-        seen, counts = self._counted.get(of, _NOTHING), np.zeros(len(clients), dtype=np.int64)
-        step = 1 << (most.bit_length() - 1)
-        while step:
-            more = counts + step
-            counts = np.where(seen.has(self._words(clients, more)), more, counts)
-            step >>= 1
-        return counts
+        Parameters
+        ----------
+        wanted
+            For each period of a task the cap, and the clients of the reports that may count.
 
-    def _words(self, clients: Ints, numbers: Ints) -> Words:
-        """Return the words of reports of clients, which are counted from 1."""
-        return self._mixer.words(np.stack([clients, numbers], axis=1).astype("<i8").tobytes())
+        """
+        demands = []
+        for period, (cap, senders) in wanted.items():
+            clients, numbers = np.unique(np.concatenate(senders), return_counts=True)
+            if len(clients):
+                demands.append(Demand(*period, cap, clients, numbers.astype(np.uint64)))
+        granted = self._counts.take(demands) if demands else []
+        return Reservation(self._counts, demands, granted)
 
     @staticmethod
-    def told_apart(words: Words, known: Bools, senders: Ints, room: Room) -> tuple[Bools, Bools]:
+    def told_apart(words: Words, known: Bools, senders: Words, room: Room) -> tuple[Bools, Bools]:
         """Return masks of the reports that count and of those that are too many, in their order.
 
         What counts leaves less room. The others are known, or copies of what counts.
@@ -103,22 +106,65 @@ class Caps:
                 many[row] = True
         return new, many
 
-    def add(self, entry: ScreenedBatch, period: int, rows: Ints) -> None:
-        """Remember whose reports have been counted."""
-        most, of = self.of(entry), (entry.running.task_id, period)
-        if most is None:
-            return
-        clients, counts = np.unique(self.senders(entry, rows), return_counts=True)
-        first = np.repeat(self._counts(of, clients, most), counts)
-        numbers = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
-        words = self._words(np.repeat(clients, counts), first + numbers)
-        self._counted.setdefault(of, IdSet()).add(words)
-
     def forget(self, task_id: bytes, period: int | None = None) -> None:
-        """Drop what belongs to the periods up to one that has closed, or to all."""
-        for own, one in list(self._counted):
-            if own == task_id and (period is None or one <= period):
-                self._counted.pop((own, one), None)
+        """Drop what belongs to the periods of a task up to one that has closed, or to all."""
+        self._counts.forget(task_id, period)
 
 
-_NOTHING: Final = IdSet()
+class Reservation:
+    """Room for the reports of a commit; in the end, what has not counted is given back.
+
+    Parameters
+    ----------
+    counts
+        Where the room was reserved, and is given back.
+    demands
+        What was asked for.
+    granted
+        For how many reports of each client of each demand there is room.
+
+    """
+
+    def __init__(
+        self,
+        counts: ClientCounts | SharedCounts,
+        demands: Sequence[Demand],
+        granted: Sequence[Words],
+    ) -> None:
+        self._counts = counts
+        self._demands = {(each.task_id, each.period): each for each in demands}
+        self._left = {
+            period: numbers.astype(np.int64)
+            for period, numbers in zip(self._demands, granted, strict=True)
+        }
+
+    def rooms(self) -> dict[Period, Room]:
+        """Return for each period how many reports of each client have room."""
+        return {
+            period: dict(zip(demand.clients.tolist(), self._left[period].tolist(), strict=True))
+            for period, demand in self._demands.items()
+        }
+
+    def count(self, period: Period, senders: Words) -> None:
+        """Note whose reports have been counted: they keep their room."""
+        if period in self._demands:
+            places = np.searchsorted(self._demands[period].clients, senders)
+            np.subtract.at(self._left[period], places, 1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        unused = []
+        for period, demand in self._demands.items():
+            rows = np.flatnonzero(self._left[period])
+            if len(rows):
+                numbers = self._left[period][rows].astype(np.uint64)
+                unused.append(Demand(*period, demand.cap, demand.clients[rows], numbers))
+        if unused:
+            self._counts.give_back(unused)

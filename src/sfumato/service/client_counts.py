@@ -68,7 +68,8 @@ class ClientCounts:
     Examples
     --------
     >>> counts = ClientCounts()
-    >>> clients, numbers = np.array([7, 8], np.uint64), np.array([2, 9], np.uint64)
+    >>> clients = np.array([1 << 62, 1 << 63], np.uint64)
+    >>> numbers = np.array([2, 9], np.uint64)
     >>> demand = Demand(b"task", 1, 5, clients, numbers)
     >>> [granted.tolist() for granted in counts.take([demand])]
     [[2, 5]]

@@ -147,7 +147,7 @@ class Closer:
 
     def _forget(self, running: RunningTask) -> None:
         """Drop from memory what belongs to the periods of a task that take no more reports."""
-        self._door.forget(running.task_id, None if running.is_over else running.sealed)
+        self._door.forget_closed(running)
 
     def _is_news(self, task_id: bytes, number: int) -> bool:
         return task_id not in self._desk.running_tasks or self._versions.get(task_id) != number

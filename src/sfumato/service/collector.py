@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
+from sfumato.service.caps import Caps
 from sfumato.service.closing import PATIENCE, Closer
 from sfumato.service.first_door import ScreenedBatch, TooFew, Upload, screen
 from sfumato.service.running_task import RunningTask
@@ -40,6 +41,8 @@ class Collector:
         The largest number of ids of open periods that are in memory for one task.
     wrapping
         The way in which the store keeps private keys: as they are, unless there is a secret.
+    caps
+        How many reports of each client have been counted, in tasks that limit it.
 
     """
 
@@ -50,12 +53,14 @@ class Collector:
         clock: Callable[[], float] = time.time,
         most_ids: int = MOST,
         wrapping: KeyWrapping | None = None,
+        caps: Caps | None = None,
     ) -> None:
         self.store = store
         self.base = base
         self.desk = TaskDesk(store, base, clock, wrapping)
         self.running_tasks = self.desk.running_tasks
-        self._second_door = SecondDoor(store, most_ids)
+        self._caps = Caps() if caps is None else caps
+        self._second_door = SecondDoor(store, most_ids, self._caps)
         self._closer = Closer(self.desk, self._second_door, store)
 
     @property
@@ -154,7 +159,8 @@ class Collector:
         period than the task's promise needs.
         """
         self._second_door.refuse_full(running)
-        return Upload.of(running, body, mixed=mixed, client=hash(client))
+        sender = self._caps.word(running, client)
+        return Upload.of(running, body, mixed=mixed, client=sender)
 
     def screen(self, uploads: Sequence[Upload], most: int | None = None) -> list[ScreenedBatch]:
         """Return the valid reports of uploads, or of the next ``most`` reports of each.

@@ -46,7 +46,7 @@ class Upload:
     mixed
         Whether it comes from the shuffler, and has the reports of many devices.
     client
-        A number that stands for the client that sent it, in this process.
+        A number that stands for the client that sent it, in tasks with a cap.
 
     """
 

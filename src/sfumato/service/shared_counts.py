@@ -19,7 +19,6 @@ import numpy as np
 from sfumato.errors import SfumatoError
 from sfumato.service.client_counts import ClientCounts, Demand
 from sfumato.store.word_table import Words
-from sfumato.web.logs import log
 
 __all__ = ["CountsAway", "SharedCounts", "answered_line"]
 
@@ -51,6 +50,8 @@ def answered_line(counts: ClientCounts) -> Connection:
 
 def _answer_all(counts: ClientCounts, line: Connection) -> None:
     """Answer what comes through a line until it breaks."""
+    from sfumato.web.logs import log  # noqa: PLC0415 -- a collector without a network needs none
+
     with line, suppress(EOFError, OSError):
         while True:
             message = line.recv_bytes()
