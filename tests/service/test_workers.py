@@ -108,6 +108,17 @@ def test_a_copy_through_both_counts_once_when_the_period_has_closed(
         assert line.upload(name, bodies[0])["repeated"] == 1  # also after it has closed
 
 
+def test_a_client_has_one_cap_at_all_workers_together(running: Running, both: list[Line]) -> None:
+    name = _published(both[0], dict(TASK, title="Capped", cap=5))
+    bodies = _reports(running, name)
+    assert len(bodies) > 10
+    with Lines(running) as fresh:
+        receipts = [fresh.another().upload(name, body) for body in bodies]
+    assert sum(receipt["accepted"] for receipt in receipts) == 5
+    refused = [why["reason"] for receipt in receipts for why in receipt["refused"]]
+    assert refused == ["too_many"] * (len(bodies) - 5)
+
+
 def test_whoever_is_asked_speaks_for_all(running: Running, both: list[Line]) -> None:
     name = _published(both[0], dict(TASK, title="Spoken for"))
     before = both[0].counted("sfumato_reports_total", '"accepted"')
@@ -136,7 +147,10 @@ def test_a_killed_worker_is_named_and_started_anew(tmp_path: Path) -> None:
         bodies = _reports(running, name, 80)
         for place, body in enumerate(bodies[:20]):
             (survivor, other)[place % 2].upload(name, body)
-        assert survivor.counted("sfumato_task_reports_total", '"accepted"') == 20
+        capped = _published(survivor, dict(TASK, title="Capped", cap=3))
+        many = _reports(running, capped)
+        assert [other.upload(capped, body)["accepted"] for body in many[:2]] == [1, 1]
+        assert survivor.counted("sfumato_task_reports_total", name, '"accepted"') == 20
         killed = pids(running)[1]
         os.kill(killed, signal.SIGSTOP)  # so that it does not come back before it is looked at
         until(lambda: b"worker" in survivor.ask("/readyz"), 10)
@@ -151,12 +165,13 @@ def test_a_killed_worker_is_named_and_started_anew(tmp_path: Path) -> None:
             "SIGKILL",
         ]
         for line in both:  # what the killed one had counted is not forgotten
-            assert line.counted("sfumato_task_reports_total", '"accepted"') == 21
+            assert line.counted("sfumato_task_reports_total", name, '"accepted"') == 21
+        pairs = zip(both * 2, many[2:], strict=False)  # nor how many a client has sent
+        assert [line.upload(capped, body)["accepted"] for line, body in pairs] == [1, 0, 0, 0]
         assert [line.upload(name, bodies[21])["refused"] for line in both] == [[], []]
         assert running.stop() == 0
     store = SQLiteStore(tmp_path / "collector.db")
-    (task,) = store.tasks()
-    held = b"".join(store.ids(task.task_id, 1))
+    held = b"".join(store.ids(bytes.fromhex(name), 1))
     assert {held[k : k + 16] for k in range(0, len(held), 16)} == {
         body[44:60] for body in bodies[:22]
     }

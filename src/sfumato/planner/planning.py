@@ -141,8 +141,8 @@ class Plan:
             )
         if self.task.cap is not None:
             sentences.append(
-                f"No more than {self.task.cap:,} reports of a period count from one address in "
-                "each process of the collector, so that who forges more needs more addresses."
+                f"No more than {self.task.cap:,} reports of a period count from one address, so "
+                "that who forges more needs more addresses."
             )
         return sentences
 

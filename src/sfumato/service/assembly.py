@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.service.asgi import Service
+from sfumato.service.caps import Caps
 from sfumato.service.collector import Collector
 from sfumato.service.crew import Crew
 from sfumato.store.key_wrapping import KeyWrapping
@@ -48,9 +49,13 @@ class ServicePlan:
         """The way in which the store keeps private keys."""
         return KeyWrapping.of(Path(self.key_secret_file) if self.key_secret_file else None)
 
-    def service(self, opened: ReportTables, crew: Crew | None = None) -> Service:
-        """Return the service of an open store."""
-        collector = Collector(opened, self.base, most_ids=self.most_ids, wrapping=self.wrapping)
+    def service(
+        self, opened: ReportTables, crew: Crew | None = None, caps: Caps | None = None
+    ) -> Service:
+        """Return the service of an open store; a worker brings what it shares with the others."""
+        collector = Collector(
+            opened, self.base, most_ids=self.most_ids, wrapping=self.wrapping, caps=caps
+        )
         return Service(
             collector, rate=self.rate, proxies=self.proxies, store_file=opened.file, crew=crew
         )

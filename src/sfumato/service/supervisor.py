@@ -1,7 +1,8 @@
 """The process that listens for several workers, and starts them anew when they end.
 
 It accepts connections and hands each to the worker that has the fewest, so that work is shared
-evenly also when clients keep their connections. It opens no store and reads no request.
+evenly also when clients keep their connections. It opens no store and reads no request. For tasks
+with a cap it keeps the counts of clients, in which all workers count.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from typing import Any, Final
 from sfumato.errors import InputError
 from sfumato.service.assembly import ServicePlan
 from sfumato.service.board import Board
+from sfumato.service.client_counts import ClientCounts
+from sfumato.service.shared_counts import answered_line
 from sfumato.web.logs import log
 
 __all__ = ["Supervisor"]
@@ -100,6 +103,7 @@ class Supervisor:
         self._plan = plan
         self._sock = sock
         self._held = tuple(held)
+        self._counts = ClientCounts(count * plan.most_ids)
         self._workers = [_Worker(number) for number in range(1, count + 1)]
         self._selector = selectors.DefaultSelector()
         self._listening = False
@@ -199,22 +203,25 @@ class Supervisor:
         door, theirs = socket.socketpair()
         door.settimeout(0)
         theirs.settimeout(0)
+        line = answered_line(self._counts)
         boards = {each.number: each.board.descriptor for each in self._workers}
         bells = {each.number: each.bell for each in self._workers}
         words = {
             "number": worker.number,
             "door": theirs.fileno(),
+            "counts": line.fileno(),
             "boards": boards,
             "bells": bells,
             "plan": asdict(self._plan),
         }
         passed = (
             theirs.fileno(),
+            line.fileno(),
             *boards.values(),
             *(end for ends in bells.values() for end in ends),
             *self._held,
         )
-        with theirs:
+        with theirs, line:
             worker.process = subprocess.Popen(  # noqa: S603 -- our own module
                 [sys.executable, "-P", "-m", "sfumato.service.worker_process", str(worker.number)],
                 stdin=subprocess.PIPE,

@@ -6,16 +6,22 @@ It reads what it has to know from its standard input, and ends when that process
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 import sys
 from contextlib import closing
+from functools import partial
+from multiprocessing.connection import Connection
 from typing import Any
 
 from sfumato.errors import SfumatoError
 from sfumato.service.asgi import make_app
 from sfumato.service.assembly import ServicePlan
 from sfumato.service.board import Board
+from sfumato.service.caps import Caps
 from sfumato.service.crew import Crew
+from sfumato.service.shared_counts import SharedCounts
 from sfumato.store.store_addresses import open_store
 from sfumato.web import logs
 from sfumato.web.serving import serve_handed
@@ -32,7 +38,10 @@ def _main(told: dict[str, Any]) -> int:
     door = socket.socket(fileno=told["door"])
     try:
         with closing(open_store(plan.store, claimed=True)) as opened:
-            service = plan.service(opened, Crew(number, boards, bells))
+            # Without its line it could count nothing in tasks with a cap; its successor can.
+            leave = partial(os.kill, os.getpid(), signal.SIGTERM)
+            counts = SharedCounts(Connection(told["counts"]), leave)
+            service = plan.service(opened, Crew(number, boards, bells), Caps(counts))
             app = make_app(service)
             serve_handed(app, door, service.bell.stop, boards[number].count_ended)
     except SfumatoError as error:
