@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -34,28 +35,34 @@ def test_requests_wait_for_a_silent_store_once_and_not_for_long(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = Event()
+    waits: list[float] = []
+
+    async def noted(futures: Any, timeout: float) -> Any:  # noqa: ASYNC109 -- that of asyncio.wait
+        waits.append(timeout)
+        return await asyncio.wait(futures, timeout=timeout)
+
+    known = SimpleNamespace(get_running_loop=asyncio.get_running_loop, wait=noted)
+    monkeypatch.setattr(store_news, "asyncio", known)
     monkeypatch.setattr(world.store, "versions", answer.wait)
     monkeypatch.setattr(store_news, "PATIENCE", 0.2)
     news = StoreNews(world.collector, world.service.access)
     scope: Any = {"path": STRANGER, "headers": []}
 
-    async def asked() -> list[float]:
-        times, ticks = [], 0.0
-        for _ in range(3):
-            began = time.monotonic()
+    async def asked() -> float:
+        began = time.monotonic()
+        for number in range(3):
             waiting = asyncio.create_task(news.before(scope))
-            await asyncio.sleep(0)  # the loop goes on meanwhile
-            ticks = max(ticks, time.monotonic() - began)
+            await asyncio.sleep(0)
+            assert number or not waiting.done()  # the loop goes on meanwhile
             await waiting
-            times.append(time.monotonic() - began)
-        assert ticks < 0.1
-        return times
+        return time.monotonic() - began
 
-    first, *others = asyncio.run(asked())
-    assert first >= 0.2
-    assert max(others) < 0.1
-    answer.set()
-    news.stop()
+    try:
+        assert asyncio.run(asked()) >= 0.2
+        assert 0 < sum(waits) < 0.21  # seconds that were waited for, however busy the machine is
+    finally:
+        answer.set()
+        news.stop()
 
 
 def test_tokens_that_are_known_are_good_enough_while_the_store_is_away(

@@ -110,7 +110,7 @@ def test_a_key_that_is_renewed_after_a_backup_came_back_has_a_new_number(tmp_pat
 
 def test_numbers_of_two_copies_differ_where_their_clock_stands_still() -> None:
     numbers = {fresh_number(0.0, last=2_000_000_000) for _ in range(40)}
-    assert len(numbers) > 38  # two of them are equal once in 84 runs, three once in 50,000,000
+    assert len(numbers) > 36  # one is lost once in 85 runs, four once in 1,800,000,000
     assert min(numbers) > 2_000_000_000
     assert fresh_number(-5.0) == 1 << 16
 
