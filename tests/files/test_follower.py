@@ -289,15 +289,15 @@ def test_hostile_lines_are_counted_one_for_one(tmp_path: Path) -> None:
     source, output = tmp_path / "hostile", tmp_path / "out.csv"
     lines = [
         *(b"7", b"", b"spam", b"-3", b"nan", b"1e999", b"\xff\xfe\x00", b"1_0", b" 8 ", b"+9"),
-        *(b"9" * (LONGEST + 1), b"x" * 3_000_000, b"0x10", b"1,5", b"\r", b"5\r"),
+        *(b"9" * (LONGEST + 1), b"x" * 3_000_000, b"0x10", b"1,5", b"\r", b"5\r", b"2e999", b"inf"),
     ]
     source.write_bytes(b"\n".join(lines))
     release = plan("flat", epsilon=20.0, bound=100, threshold=100, limit=100)
     publisher = follow(source, output, release, Amounts(100.0, 1.0, "clip"))
     assert publisher.state.count == len(lines)
     sums = released_files.read_released(output).blocks.sums
-    right = [7, 0, 0, 0, 0, 100, 0, 0, 8, 9, 0, 0, 0, 0, 0, 5]
-    assert np.abs(sums - right).max() < 60
+    right = [7, 0, 0, 0, 0, 100, 0, 0, 8, 9, 0, 0, 0, 0, 0, 5, 100, 100]
+    assert np.abs(sums - right).max() < 90  # 18 times noise of scale 5: once in 4 million runs
 
 
 def test_a_stream_that_ends_within_its_holdout_publishes_nothing(tmp_path: Path) -> None:
