@@ -66,5 +66,9 @@ def test_importing_costs_at_most_twice_what_its_foundation_does(
 
     # The first round compiles; the others are taken in turns, and the quickest of each counts.
     rounds = [[seconds(line) for line in lines] for _ in range(8)][1:]
-    foundation, *ours = (min(times) for times in zip(*rounds, strict=True))
-    assert max(ours) <= 2 * foundation
+    for _ in range(40):  # no more are needed, unless the machine is very busy
+        foundation, *ours = (min(times) for times in zip(*rounds, strict=True))
+        if max(ours) <= 2 * foundation:
+            return
+        rounds.append([seconds(line) for line in lines])
+    pytest.fail(f"importing costs {max(ours):.3f} s, its foundation {foundation:.3f} s")

@@ -169,7 +169,7 @@ def test_one_that_drips_holds_nobody_beyond_the_timeout(parts: list[bytes]) -> N
         began = time.monotonic()
         with pytest.raises(Unreachable, match=r"cannot be reached \((it took too long|timed out)"):
             Http(timeout=0.3).send(server.url, b"batch")
-        assert 0.25 < time.monotonic() - began < 5.0
+        assert 0.25 < time.monotonic() - began < 60.0  # and not for as long as it drips
     finally:
         server.close()
 
@@ -180,7 +180,7 @@ def test_one_that_does_not_read_holds_nobody_beyond_the_timeout() -> None:
         began = time.monotonic()
         with pytest.raises(Unreachable):
             Http(timeout=0.3).send(server.url, bytes(64 << 20))
-        assert time.monotonic() - began < 5.0
+        assert time.monotonic() - began < 60.0
     finally:
         server.close()
 
@@ -225,7 +225,7 @@ def test_a_name_that_is_looked_up_for_ever_is_left_behind(monkeypatch: pytest.Mo
 
     def slow(host: str, *args: object, **more: object) -> object:
         if host == "collector.invalid" and "flags" not in more:
-            over.wait(30.0)
+            over.wait(120.0)
         return ask(host, *args, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
@@ -233,7 +233,7 @@ def test_a_name_that_is_looked_up_for_ever_is_left_behind(monkeypatch: pytest.Mo
     with pytest.raises(Unreachable, match="looking the host up took too long"):
         Http(timeout=0.2).fetch("http://collector.invalid/v1")
     over.set()
-    assert time.monotonic() - began < 5.0
+    assert time.monotonic() - began < 60.0
 
 
 def test_a_flush_over_http_ends_in_time_and_other_tasks_are_served() -> None:
@@ -247,8 +247,8 @@ def test_a_flush_over_http_ends_in_time_and_other_tasks_are_served() -> None:
         troubled = device.join(replace(slow, endpoint=bad.url))
         now[0] = HOUR + 1.0
         began = time.monotonic()
-        flushed = device.flush(limit=1.0)
-        assert time.monotonic() - began < 6.0
+        flushed = device.flush(limit=4.0)
+        assert time.monotonic() - began < 60.0  # what drips would take more than three minutes
         assert (flushed.sent, flushed.waiting, list(flushed.problems)) == (1, 1, [troubled])
     finally:
         good.close()

@@ -68,7 +68,7 @@ def watched(page: Page, here: str) -> tuple[list[str], list[str]]:
 
 def until(page: Page, truth: str) -> None:
     """Wait until an expression of a page is true; its policy forbids what Playwright has for it."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not page.evaluate(truth):
         assert time.monotonic() < end, truth
         page.wait_for_timeout(30)
