@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from tests.ports import own_port
 
 NEEDS_JAVA = pytest.mark.skipif(
     shutil.which("java") is None, reason="needs java; on Debian, openjdk-17-jre-headless"
@@ -59,9 +60,7 @@ def standalone(
 
     Its settings are in a file, because one of them may be a secret.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = own_port()
     cluster = Standalone(f"spark://127.0.0.1:{port}", folder / "conf")
     cluster.settings.mkdir()
     lines = [f"{name} {value}\n" for name, value in (settings or {}).items()]
@@ -123,7 +122,7 @@ def processes() -> Iterator[tuple[int, str]]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
-                words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                words = (folder / "cmdline").read_bytes()
             except OSError:
                 continue
-            yield int(folder.name), words
+            yield int(folder.name), words.replace(b"\0", b" ").decode(errors="replace")

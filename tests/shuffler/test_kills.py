@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-import socket
 import time
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +18,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from tests.ports import own_port
 from tests.service.fleets import Fleet, batch
 from tests.service.running import TOKENS, Running
 from tests.small_tasks import lights
@@ -87,16 +87,11 @@ class _Passing(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return int(sock.getsockname()[1])
-
-
 class Scene:
     """Both processes, each of which can be killed and started again."""
 
     def __init__(self, folder: Path, rng: random.Random) -> None:
-        self.folder, self.port, self.line = folder, _free_port(), Line(rng)
+        self.folder, self.port, self.line = folder, own_port(), Line(rng)
         self.url = f"http://127.0.0.1:{self.port}"
         self.kills = 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import socket
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.ports import own_port
 from tests.service.running import Running
 
 from sfumato.core.stream import replay
@@ -104,8 +104,7 @@ def test_every_answer_counts_once_and_every_round_is_asked_alike(
     tmp_path: Path, kills: int
 ) -> None:
     rng = random.Random(int(os.environ.get("SFUMATO_SEED", "1")))  # noqa: S311
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
+    port = str(own_port())
     store = tmp_path / "collector.db"
     collector = Running(store, "--port", port)
     start = int(time.time())

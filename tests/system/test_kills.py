@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.ports import own_port
 from tests.service.running import Running
 from tests.small_tasks import lights
 from tests.system import living
@@ -32,8 +32,7 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.store = folder / "collector.db"
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = str(free.getsockname()[1])
+        self.port = str(own_port())
         self.collector = self.serve()
         # All periods have begun and none closes, so that devices can live as fast as they can.
         start = int(time.time()) - 3000

@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from typing import Final
 
 import pytest
 from tests.cli.running import run
+from tests.ports import own_port
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 PAGES: Final = ("operator", "analyst", "researcher", "choosing")
@@ -49,9 +49,7 @@ class Reader:
         monkeypatch.chdir(folder / "work")
         monkeypatch.setenv("HOME", str(folder / "home"))
         monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        self.url = f"http://127.0.0.1:{own_port()}"
 
     def type(self, command: str) -> None:
         """Run a command, which must succeed."""
