@@ -46,7 +46,8 @@ def test_every_report_arrives_once_and_in_few_batches() -> None:
     assert [tick.period for tick in ticks] == [*range(1, PERIODS + 1)]
     assert {tick.waiting for tick in ticks} == {0}
     names = [name for _, name, _ in collector.seen]
-    assert len(set(names)) == len(names) == sum(tick.sent for tick in ticks) > 40
+    assert len(set(names)) == len(names) == sum(tick.sent for tick in ticks)
+    assert len(names) > 20  # if but one device in 20 has drawn to send in every period
     assert collector.batches < len(names) / 3
     told = sum("was sent" in line for device in fleet.devices for line in device.log())
     assert told == len(names)
