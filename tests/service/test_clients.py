@@ -91,13 +91,14 @@ def _problem(gate: Gate, body: _Body, length: int, client: str = "a") -> str:
 
 
 def test_bodies_count_by_what_has_arrived_and_leave_nothing_behind() -> None:
-    gate = Gate(Room(100), patience=0.3, pause=0.1)
+    gate = Gate(Room(100))
     assert _read(gate, _Body([b"ab", b"", b"cd"]), 4) == b"abcd"
     assert gate.room.held == 4
     gate.leave("a", 4)
     # Announced bytes are not held; those that have arrived are, up to a half.
     assert _problem(gate, _Body([b"x" * 40, b"x" * 40]), 80) == "too-many"
     assert _problem(gate, _Body([b"ab", b"cd"]), 3) == "too-large"
+    gate = Gate(gate.room, patience=0.3, pause=0.1)
     assert _problem(gate, _Body([b"ab", b"cd"], pause=0.2), 4) == "too-slow"
     assert _problem(gate, _Body([b"a"] * 20, pause=0.05), 20) == "too-slow"
     assert gate.room.held == 0

