@@ -73,8 +73,9 @@ def test_the_truth_is_inside_what_the_api_answers_at_the_stated_rate(story: Any)
         low.append([found[place]["low"] for place in PLACES])
         high.append([found[place]["high"] for place in PLACES])
     inside = (np.array(low) <= truth) & (truth <= np.array(high))
-    # 102 intervals: that fewer than 82 of them hold is six standard deviations away.
-    assert inside.mean() >= 0.8
+    # 102 intervals: that fewer than 77 of them hold is eight standard deviations away. Six would
+    # be too few, as those of one city miss together.
+    assert inside.mean() >= 0.75
     # And they are not merely wide: the largest share is told from all others, every time.
     elsewhere = PLACES.index("elsewhere")
     others = np.delete(truth, elsewhere, axis=1)[2:].max()

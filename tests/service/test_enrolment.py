@@ -113,7 +113,7 @@ def test_means_are_over_those_who_have_said_that_they_take_part(street: Street) 
     reports, _ = told_apart(street.world.store.tallies(running.task_id))
     stream: Any = running.protocol
     naive = History.of(replace(stream, enrols=False), Tallies(reports)).mean(6)["on"].value
-    assert abs(naive - 1.0) < reach < naive - 0.5
+    assert abs(naive - 1.0) < 2 * reach < naive - 0.5  # its noise is larger as well
     assert running.suspicions() == {}
 
 
