@@ -141,3 +141,21 @@ def test_who_gives_up_waiting_is_not_told_anything(make: Callable[[int], Scene])
 
     asyncio.run(given_up())
     assert scene.finish(scene.submit("c", "c")) == ["c"]
+
+
+def test_at_the_end_all_are_told_who_wait_for_the_same(make: Callable[[int], Scene]) -> None:
+    scene = make(1)
+    scene.hold("x")
+    waiting = [scene.submit(client, "same", "key") for client in "ab"]
+    waiting.append(scene.submit("c", "last"))
+    scene.lane.stop()
+    assert all(future.cancelled() for future in waiting)
+    assert scene.finish() == []
+
+
+def test_what_is_asked_for_after_the_end_is_refused_each_time(make: Callable[[int], Scene]) -> None:
+    scene = make(1)
+    scene.lane.stop()
+    for _ in range(2):
+        with pytest.raises(NotBegun):
+            asyncio.run(asyncio.wait_for(scene.lane.ask("a", lambda: 1, "key"), 5))

@@ -80,6 +80,7 @@ class Lane:
         """The number of threads that work for each client."""
         self._jobs: dict[Hashable, _Job] = {}
         """The jobs that wait or are being done, by what they are."""
+        self._is_stopped = False
 
     def submit(
         self,
@@ -89,6 +90,8 @@ class Lane:
         has_left: Callable[[], bool] = _stays,
     ) -> Future[T]:
         """Return the future result of some work, which stands at the end of the client's line.
+
+        It is cancelled if the work will not be done.
 
         Parameters
         ----------
@@ -104,6 +107,9 @@ class Lane:
         """
         future: Future[T] = Future()
         with self._lock:
+            if self._is_stopped:
+                future.cancel()
+                return future
             job = self._jobs.get(key) if key is not None else None
             if job is None:
                 job = _Job(key, work)
@@ -114,7 +120,7 @@ class Lane:
                 return future
             job.clients.add(client)
             self._lines.setdefault(client, deque()).append(job)
-        self._pool.submit(self._serve)
+            self._pool.submit(self._serve)
         return future
 
     async def ask(
@@ -138,10 +144,14 @@ class Lane:
 
     def stop(self) -> None:
         """Begin nothing new; whoever waits for what has not begun is told that it is cancelled."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
         with self._lock:
-            waiting = [job for line in self._lines.values() for job in line if not job.is_begun]
+            self._is_stopped = True
+            every = (job for line in self._lines.values() for job in line if not job.is_begun)
+            waiting = dict.fromkeys(every)  # one that several clients wait for is in several lines
             self._lines.clear()
+            for job in waiting:
+                self._forget(job)
+        self._pool.shutdown(wait=False, cancel_futures=True)
         _cancel(waiting)
 
     def _serve(self) -> None:
