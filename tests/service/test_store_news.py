@@ -17,8 +17,10 @@ from tests.service.world import TASK, World
 from sfumato.service import access, store_news
 from sfumato.service import health as healths
 from sfumato.service.health import PROBE, Health
+from sfumato.service.joined_metrics import Figures
 from sfumato.service.store_news import StoreNews
 from sfumato.store.store_addresses import DatabaseAway
+from sfumato.wire.receipts import Receipt
 
 STRANGER = "/v1/tasks/" + "0" * 64
 
@@ -152,3 +154,23 @@ def test_metrics_of_a_deleted_task_are_gone(world: World) -> None:
     text = world.client.get("/metrics", headers=headers).text
     assert name not in text
     assert world.open.name in text
+
+
+def test_metrics_of_a_deleted_task_do_not_come_back(world: World) -> None:
+    headers, running, metrics = world.headers("analyst"), world.hidden, world.service.metrics
+    metrics.received(running, [Receipt(accepted=2)])  # and nobody has looked at it yet
+    world.service.writer.call(lambda: world.collector.delete(running)).result()
+    for _ in range(2):
+        assert running.name not in world.client.get("/metrics", headers=headers).text
+        metrics.received(running, [Receipt(accepted=2)])  # of an upload that was on its way
+
+
+def test_metrics_that_another_worker_has_of_a_deleted_task_are_not_shown(world: World) -> None:
+    headers, running, metrics = world.headers("analyst"), world.hidden, world.service.metrics
+    metrics.received(running, [Receipt(accepted=2)])
+    before = metrics.figures()
+    world.service.writer.call(lambda: world.collector.delete(running)).result()
+    metrics.of_workers = lambda: Figures.joined([metrics.figures(), before])
+    text = world.client.get("/metrics", headers=headers).text
+    assert running.name not in text
+    assert 'sfumato_reports_total{outcome="accepted"} 4.0' in text  # all of them came

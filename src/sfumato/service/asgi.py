@@ -136,7 +136,7 @@ class Service:
         self.crew.figures = self.metrics.figures
         self.crew.troubles = lambda: self.health.troubles
         self.crew.look = self._catch_up
-        self.metrics.together = self.crew.together
+        self.metrics.of_workers = self.crew.together
         for name, is_up in self.crew.ups:
             self.metrics.worker_up(name, is_up)
 

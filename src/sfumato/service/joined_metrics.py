@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -24,6 +24,9 @@ RULES: Final[dict[str, Callable[[float, float], float]]] = {
     "sfumato_engine_reports": max,
 }
 """How the gauges of workers become one; all others are added up."""
+
+TASK: Final = "task"
+"""The label that says which task a sample is about."""
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 """The name and the labels of a sample."""
@@ -100,6 +103,23 @@ class Figures:
         """Return only what a worker's successor goes on from."""
         kept = {name: kind for name, kind in self.kinds.items() if kind[0] in COUNTED}
         return Figures(kept, {name: self.samples[name] for name in kept})
+
+    @property
+    def tasks(self) -> set[str]:
+        """The names of the tasks that some samples are about."""
+        every = (labels for samples in self.samples.values() for _, labels in samples)
+        return {text for labels in every for label, text in labels if label == TASK}
+
+    def only_of(self, tasks: Set[str]) -> Figures:
+        """Return the samples that are about one of these tasks, or about none."""
+        gone = {(TASK, name) for name in self.tasks - tasks}
+        return Figures(
+            self.kinds,
+            {
+                name: {key: value for key, value in samples.items() if gone.isdisjoint(key[1])}
+                for name, samples in self.samples.items()
+            },
+        )
 
     def totals(self, name: str) -> Iterator[tuple[dict[str, str], float]]:
         """Yield the labels and the values of the samples of a name."""

@@ -27,8 +27,6 @@ class CollectorMetrics:
     def __init__(self, collector: Collector) -> None:
         self.registry = CollectorRegistry()
         self._collector = collector
-        self._shown: set[str] = set()
-        """The names of the tasks that have metrics."""
         self._reports = self._counter("reports", "Reports by what became of them.", "outcome")
         for outcome in ("accepted", "repeated", *REASONS):
             self._reports.labels(outcome)
@@ -78,7 +76,7 @@ class CollectorMetrics:
         self._workers = self._gauge(
             "worker_up", "1 while a worker gives signs of life, 0 if it is down.", "worker"
         )
-        self.together: Callable[[], Figures] = self.figures
+        self.of_workers: Callable[[], Figures] = self.figures
         """Returns the metrics of all workers of the collector, as far as they are known here."""
 
     def _counter(self, name: str, words: str, *labels: str) -> Counter:
@@ -162,12 +160,7 @@ class CollectorMetrics:
     def figures(self) -> Figures:
         """Return the metrics of this process."""
         now = self._collector.clock()
-        running_tasks = list(self._collector.running_tasks.values())
-        there = {running.name for running in running_tasks}
-        for name in self._shown - there:
-            self._forget(name)
-        self._shown = there
-        for running in running_tasks:
+        for running in list(self._collector.running_tasks.values()):
             lag = 0.0 if running.is_over else max(0.0, now - running.next_at)
             self._lag.labels(running.name).set(lag)
             self._flagged.labels(running.name).set(len(running.suspicions()))
@@ -177,7 +170,18 @@ class CollectorMetrics:
                 for outcome in ("counted", "refused"):
                     n = getattr(running.progress, outcome)
                     self._engine_reports.labels(running.name, outcome).set(n)
-        return Figures.of(self.registry)
+        figures = Figures.of(self.registry)
+        for name in figures.tasks - self._tasks():
+            self._forget(name)
+        return figures
+
+    def together(self) -> Figures:
+        """Return the metrics of all workers, without those of tasks that are not there any more."""
+        return self.of_workers().only_of(self._tasks())
+
+    def _tasks(self) -> set[str]:
+        """Return the names of the tasks that are there."""
+        return {running.name for running in list(self._collector.running_tasks.values())}
 
     def text(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""
