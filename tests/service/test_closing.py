@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,9 +15,10 @@ from tests.service.fleets import LISTENING, Fleet
 from tests.service.world import World
 
 from sfumato.errors import InputError
-from sfumato.service import Collector, RunningTask, closing
+from sfumato.service import Collector, RunningTask, closing, health, steady_clock
 from sfumato.service.steady_clock import OpenTime
 from sfumato.store import SQLiteStore, Store
+from sfumato.store.interface import Count
 from sfumato.store.key_wrapping import KeyWrapping
 from sfumato.store.store_addresses import DatabaseAway
 from sfumato.wire.task import Task
@@ -374,3 +376,45 @@ def test_nothing_closes_while_nothing_is_taken_nor_until_a_grace_after(tmp_path:
     assert closed_after(2) > 0
     watch.stop()
     world.store.close()
+
+
+def test_a_close_that_takes_long_is_neither_a_break_nor_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    watch, store = world.service._watch, world.store  # noqa: SLF001
+    monkeypatch.setattr(steady_clock, "LONGEST_GAP", 0.4)
+    monkeypatch.setattr(health, "STUCK", 0.4)
+    start = time.monotonic() - 100.0
+    watch._open = OpenTime(lambda: time.monotonic() - start)  # noqa: SLF001
+    watch._open._since = 0.0  # noqa: SLF001
+    watch._clock = lambda: world.now  # type: ignore[assignment]  # noqa: SLF001
+    world.now = START + 10.0 + 5.0
+    settle = store.settle
+    troubles: list[str] = []
+
+    def settled(task_id: bytes, period: int, count: Count) -> int:
+        for _ in range(20):  # as it has very much to read
+            time.sleep(0.05)
+            store.versions()
+            troubles.extend(world.service.health.look())
+        return settle(task_id, period, count)
+
+    monkeypatch.setattr(store, "settle", settled)
+    asyncio.run(watch.look())
+    assert world.open.closed == 1
+    assert troubles == []
+    assert watch._open.look() > 100.0  # noqa: SLF001
+
+    def stuck(task_id: bytes, period: int, count: Count) -> int:
+        time.sleep(0.8)
+        troubles.extend(world.service.health.look())
+        return settle(task_id, period, count)
+
+    monkeypatch.setattr(store, "settle", stuck)
+    world.now += 10.0
+    asyncio.run(watch.look())
+    assert troubles
+    assert set(troubles) == {"the clock has not closed periods for 1 s"}
+    watch.stop()
+    store.close()

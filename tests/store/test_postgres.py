@@ -190,3 +190,21 @@ def test_a_closer_that_stands_still_lets_others_close(
     _closes(still)
     for store in (other, moving, still):
         store.close()
+
+
+def test_a_closer_that_goes_on_keeps_the_right_to_close(
+    server: OwnPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfumato.store.postgres.CLOSING", 600)
+    long, other = PostgresStore(server.dsn), PostgresStore(server.dsn)
+    with long.closing() as ours:
+        assert ours
+        for _ in range(15):  # much longer than a process may stand still
+            time.sleep(0.1)
+            long.versions()
+            with other.closing() as theirs:
+                assert not theirs
+    with other.closing() as theirs:
+        assert theirs
+    for store in (long, other):
+        store.close()

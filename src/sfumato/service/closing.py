@@ -13,7 +13,7 @@ from sfumato.service.task_desk import TaskDesk
 from sfumato.store import Release, Store, StoredTask
 from sfumato.store.store_addresses import DatabaseAway
 
-__all__ = ["PATIENCE", "Closer"]
+__all__ = ["PATIENCE", "Closed", "Closer"]
 
 PATIENCE: Final = 0.5
 """The longest time, in seconds, for which periods are closed before others have their turn."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
 
+from sfumato.service.closing import Closed
 from sfumato.service.collector import Collector
 from sfumato.service.event_stream import Bell
 from sfumato.service.metrics import CollectorMetrics
@@ -85,13 +87,11 @@ class ClosingWatch:
 
     async def _close(self) -> None:
         """Close what is due, and say so."""
-        if self._writer.failures != self._failures or self._writer.health.troubles:
-            self._failures = self._writer.failures
-            self._open.interrupted()  # nothing was taken, so that devices need their grace again
-        open_for = NEVER if self._writer.health.troubles else self._open.look()
-        work = partial(self._collector.close_due, now=self._clock(), open_for=open_for)
+        work = partial(
+            self._collector.close_due, now=self._clock(), open_for=self._time_to_upload()
+        )
         began = time.monotonic()
-        closed = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        closed = await self._closed(work)
         self._writer.health.tick()
         if not closed:
             return
@@ -110,6 +110,31 @@ class ClosingWatch:
                 "period closed", task=running.name, period=release.period, n=release.n, **lacks
             )
             self._preparation.begin(running)
+
+    async def _closed(self, work: Callable[[], Closed]) -> Closed:
+        """Return what some work in the closing thread has closed, which may take minutes.
+
+        Meanwhile reports are uploaded, and the thread gives signs of life.
+        """
+        closing = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        signs = self._collector.store.signs
+        try:
+            while not closing.done():
+                before = signs.count
+                await asyncio.wait([closing], timeout=LONGEST)
+                self._time_to_upload()
+                if signs.count != before:
+                    self._writer.health.tick()
+        finally:
+            closing.cancel()
+        return closing.result()
+
+    def _time_to_upload(self) -> float:
+        """Return for how many seconds reports could be uploaded without a break; NEVER if not."""
+        if self._writer.failures != self._failures or self._writer.health.troubles:
+            self._failures = self._writer.failures
+            self._open.interrupted()  # nothing was taken, so that devices need their grace again
+        return NEVER if self._writer.health.troubles else self._open.look()
 
     def _soonest(self) -> float:
         """Return the number of seconds until something is due."""

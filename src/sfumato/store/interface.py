@@ -12,6 +12,7 @@ from sfumato.arrays import Bools
 from sfumato.core.tally import Place, Tallies, Tally
 from sfumato.store.epochs import EngineProgress, Epoch
 from sfumato.store.records import Filled, LogRow, Release, StoredTask
+from sfumato.store.signs_of_life import SignsOfLife
 
 __all__ = ["MOST_LATE", "Count", "Once", "Store"]
 
@@ -43,6 +44,9 @@ class Store(ABC):
     Each step can be repeated, and can be taken by another process if the one before is killed. None
     keeps other writers waiting for long: `settle`, `pack` and `erase_left` are many transactions.
     """
+
+    signs: SignsOfLife
+    """How often the thread that closes periods has come to the store."""
 
     # ---- tasks -------------------------------------------------------------------------------
 
@@ -287,11 +291,8 @@ class Store(ABC):
         """Return the role of each token, by the token's digest."""
 
     def unwritable(self) -> str | None:
-        """Return why nothing can be written now; None if something can.
-
-        It waits for no other call. A store in a file can be written to whenever its disk can.
-        """
-        return None
+        """Return why nothing can be written now; None if something can. It waits for nobody."""
+        return None  # a file can be written to whenever its disk can
 
     @abstractmethod
     def close(self) -> None:

@@ -47,7 +47,7 @@ PROBE: Final = 2_000
 STALLED: Final = 30_000
 """The milliseconds after which the database ends the transaction of a process that stands still."""
 CLOSING: Final = 120_000
-"""The same for a process that closes periods, which may work for long without the database."""
+"""The same for a process that closes periods, which may compute for long between two questions."""
 
 
 @contextmanager
@@ -162,6 +162,8 @@ class PostgresStore(TaskLives, EngineTables):
         self._writer_session = _Session(dsn, self.name)
         self._reader_session = _Session(dsn, self.name)
         self._closer_session = _Session(dsn, self.name, CLOSING)
+        self._next_sign = 0.0
+        """When the database hears next that this process is still at work with closing."""
         try:
             with self._writer_session.transaction() as db:
                 self._migrate(db)
@@ -211,10 +213,12 @@ class PostgresStore(TaskLives, EngineTables):
                 raise Damaged(self.name, f"its table {table} has {listed}")
 
     def _writing(self) -> AbstractContextManager[Database]:
+        self._go_on()
         return self._writer_session.transaction()
 
     @contextmanager
     def _reading(self) -> Iterator[Database]:
+        self._go_on()
         with self._reader_session.lock:
             yield self._reader_session
 
@@ -250,7 +254,8 @@ class PostgresStore(TaskLives, EngineTables):
         """Give whether this process closes periods now; others do not.
 
         The lock is that of a transaction, which the database ends if this process stands still or
-        its machine is gone. Then another one closes; whoever comes second changes nothing.
+        its machine is gone. Then another one closes; whoever comes second changes nothing. It is
+        kept for as long as this process goes on, however much there is to move.
         """
         session = self._closer_session
         with session.lock:
@@ -258,10 +263,18 @@ class PostgresStore(TaskLives, EngineTables):
             try:
                 query = "SELECT CAST(pg_try_advisory_xact_lock(?) AS INTEGER)"
                 ((ours,),) = session.rows(query, (CLOSER,), cells=(FLAG,))
-                yield bool(ours)
+                with self.signs.of_this_thread():
+                    yield bool(ours)
             finally:
                 with suppress(DatabaseAway):  # a lost connection has lost the lock as well
                     session.run("ROLLBACK")
+
+    def _go_on(self) -> None:
+        """Keep the right to close periods, if this thread has it and is still at work."""
+        if self.signs.give() and time.monotonic() >= self._next_sign:
+            self._next_sign = time.monotonic() + CLOSING / 4000
+            with suppress(DatabaseAway):  # another one may close now
+                self._closer_session.run("SELECT 1")
 
     def unwritable(self) -> str | None:
         """Return why nothing can be written now, tried on a connection of its own."""

@@ -19,6 +19,7 @@ from sfumato.store.interface import Count
 from sfumato.store.merging import copies
 from sfumato.store.packing import in_steps
 from sfumato.store.records import Filled, LogRow
+from sfumato.store.signs_of_life import SignsOfLife
 from sfumato.store.task_tables import Database, TaskTables
 from sfumato.wire.sqlite_tables import Damaged
 
@@ -67,6 +68,7 @@ class ReportTables(TaskTables):
     """The file that has everything; None if it is a database elsewhere."""
 
     def __init__(self, rng: Source | None = None) -> None:
+        self.signs = SignsOfLife()
         self._rng = secure() if rng is None else rng
         self._writer = 0
         self._own: dict[Cell, Tally] = {}

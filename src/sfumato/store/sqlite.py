@@ -118,11 +118,13 @@ class SQLiteStore(TaskLives, EngineTables):
 
     @contextmanager
     def _writing(self) -> Iterator[Database]:
+        self.signs.give()
         with self._write_lock, self._tables.transaction():
             yield self._tables
 
     @contextmanager
     def _reading(self) -> Iterator[Database]:
+        self.signs.give()
         with self._read_lock:
             yield self._reader_tables
 
@@ -135,9 +137,16 @@ class SQLiteStore(TaskLives, EngineTables):
     @contextmanager
     def closing(self) -> Iterator[bool]:
         """Give whether this process closes periods now; others do not."""
-        if self._claim is not None:  # there are no others
-            yield True
-            return
+        with self.signs.of_this_thread():
+            if self._claim is not None:  # there are no others
+                yield True
+                return
+            with self._locked_out() as ours:
+                yield ours
+
+    @contextmanager
+    def _locked_out(self) -> Iterator[bool]:
+        """Keep other workers from closing periods; give whether they are kept from it."""
         held = os.open(closing_lock(self._path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             try:
