@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -21,6 +23,7 @@ from sfumato.core.answers import Answers
 from sfumato.errors import InputError, SfumatoError
 from sfumato.service.asgi import Service, make_app
 from sfumato.service.backups import back_up, restore
+from sfumato.store import SQLiteStore
 from sfumato.store.schema import APPLICATION, STEPS
 
 
@@ -283,3 +286,25 @@ def test_everybody_is_told_which_periods_may_lack_reports(
         table = csv.DictReader(io.StringIO(client.get(f"{answers}mean&period=3&format=csv").text))
         assert {row["incomplete"] for row in table} == {"3"}
     setting.store.close()
+
+
+def test_a_store_that_was_killed_keeps_its_reports_if_it_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting, place = Setting(tmp_path / "collector.db"), tmp_path / "killed.db"
+    back_up(setting.path, tmp_path / "copy.db")
+    setting.end_of(1)
+    running = setting.running()
+    accepted = setting.collector.take(running, Fleet(running, len(VALUES)).body(VALUES)).accepted
+    for end in ("", "-wal"):  # as they are when a collector is killed
+        shutil.copy(f"{setting.path}{end}", f"{place}{end}")
+    setting.store.close()
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        restore(tmp_path / "copy.db", place, setting.clock.now, force=True)
+    with closing(SQLiteStore(place)) as store:
+        assert store.participation(running.task_id) == {1: accepted}

@@ -128,6 +128,7 @@ def _replaced(target: Path, *, force: bool) -> Iterator[BinaryIO]:
             with suppress(OSError):  # only root may give files away
                 os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
             yield file
+            _fold(real)
             for name in LOGS:
                 real.with_name(real.name + name).unlink(missing_ok=True)
     except BaseException:
@@ -136,6 +137,14 @@ def _replaced(target: Path, *, force: bool) -> Iterator[BinaryIO]:
         raise
     finally:
         claim.release()
+
+
+def _fold(store: Path) -> None:
+    """Move what a store's log has into its file: it may stay, and that log is none of the next."""
+    with suppress(sqlite3.Error):  # it may be damaged, or no store
+        address = f"{store.absolute().as_uri()}?mode=rw"
+        with closing(sqlite3.connect(address, uri=True)) as opened:
+            opened.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -110,7 +111,7 @@ class Figures:
         every = (labels for samples in self.samples.values() for _, labels in samples)
         return {text for labels in every for label, text in labels if label == TASK}
 
-    def only_of(self, tasks: Set[str]) -> Figures:
+    def only_of(self, tasks: AbstractSet[str]) -> Figures:
         """Return the samples that are about one of these tasks, or about none."""
         gone = {(TASK, name) for name in self.tasks - tasks}
         return Figures(
