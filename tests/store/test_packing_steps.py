@@ -217,10 +217,16 @@ def test_contents_are_erased_step_by_step_and_numbers_do_not_come_again(sharing:
         store.pack(TASK, period)
     last = max(row.sequence for row in _outside(sharing, other))
     lasts: list[int] = []
+    seen: list[tuple[int, int]] = []
 
     def look() -> None:
-        rows = _outside(sharing, other, after=0)
-        lasts.append(rows[0].sequence if rows else last + 1)
+        rest = "WHERE task_id = ? AND n > 0 ORDER BY sequence LIMIT 1"
+        rows = other._read("log", "sequence", rest, TASK)  # noqa: SLF001
+        lasts.append(rows[0][0] if rows else last + 1)
+        logged = Counter(row.period for row in other.log(TASK) for _ in range(row.n))
+        assert set(logged.values()) <= {BATCHES * SIZE}  # all of a period or nothing
+        assert {len(b"".join(other.contents(TASK, 1))), logged[1]} in ({0}, {BATCHES * SIZE})
+        seen.append((logged[1], logged[2]))
         if len(lasts) == 3:
             raise Killed
 
@@ -230,6 +236,7 @@ def test_contents_are_erased_step_by_step_and_numbers_do_not_come_again(sharing:
     patch.undo()
     assert lasts == sorted(set(lasts))
     assert 1 < lasts[0] < last
+    assert seen[0] == (0, BATCHES * SIZE)
     other.erase_contents(TASK, 2)
     assert not list(store.log(TASK))
     _close(store, 3)

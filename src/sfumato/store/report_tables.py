@@ -55,6 +55,8 @@ HAS_BATCHES: Final = (
     "AND batches.period = periods.period)"
 )
 """Holds for periods of which rows are left in `batches`."""
+ERASED: Final = "WHERE task_id = ? AND n = 0"
+"""Holds for rows of the log that are left of erased ones, so that their numbers stay."""
 PLACE: Final = "task_id, key_id, period, writer, span, block"
 
 Cell = tuple[bytes, int, int, int, int, int]
@@ -175,6 +177,8 @@ class ReportTables(TaskTables):
             for _, contents in self._rows_of(task_id, period, "contents"):
                 yield contents
             return
+        if period in self._partly_erased(task_id):
+            return
         rest = f"{OF_A_PERIOD} AND n > 0 ORDER BY sequence"
         for (sequence,) in self._read("log", "sequence", rest, task_id, period):
             ((contents,),) = self._read(
@@ -189,12 +193,19 @@ class ReportTables(TaskTables):
             f"ORDER BY sequence LIMIT {TOGETHER}"
         )
         whole = "WHERE task_id = ? AND sequence = ? AND n > 0"
+        erased = self._partly_erased(task_id)
         while rows := self._read("log", "sequence, key_id, period, n", rest, task_id, after):
             for sequence, key_id, period, n in rows:
+                if period in erased:
+                    continue
                 # One at a time, as a row can be large; it may have been erased meanwhile.
                 for (contents,) in self._read("log", "contents", whole, task_id, sequence):
                     yield LogRow(sequence, key_id, period, n, contents)
             after = rows[-1][0]
+
+    def _partly_erased(self, task_id: bytes) -> set[int]:
+        """Return the periods whose contents are being erased, or are: they tell only of some."""
+        return {period for (period,) in self._read("log", "period", ERASED, task_id)}
 
     def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Place]:
         """Return the tallies of a task, or of one of its periods."""

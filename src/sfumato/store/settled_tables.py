@@ -30,7 +30,10 @@ class SettledTables(PackingTables):
         return [period for (period,) in self._read("periods", "period", rest, task_id, task_id)]
 
     def erase_contents(self, task_id: bytes, until: int) -> None:
-        """Erase the contents of the packed periods up to one, also from the files."""
+        """Erase the contents of the packed periods up to one, also from the files.
+
+        A row without reports stays behind each step. Nobody reads others of its period any more.
+        """
         query = "SELECT sequence, length(contents) FROM log WHERE task_id = ? AND period <= ?"
         there = f"AND n > 0 AND {IN_LOG} ORDER BY sequence"
         sizes = self._counts(f"{query} {there}", task_id, until)
