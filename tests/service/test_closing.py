@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -416,5 +416,31 @@ def test_a_close_that_takes_long_is_neither_a_break_nor_trouble(
     asyncio.run(watch.look())
     assert troubles
     assert set(troubles) == {"the clock has not closed periods for 1 s"}
+    watch.stop()
+    store.close()
+
+
+def test_what_another_worker_deletes_is_gone_while_a_period_takes_long_to_close(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    watch, store = world.service._watch, world.store  # noqa: SLF001
+    watch._open._since = -1000.0  # noqa: SLF001
+    watch._clock = lambda: world.now  # type: ignore[assignment]  # noqa: SLF001
+    world.now = START + 10.0 + 5.0
+    settle, known = store.settle, world.collector.running_tasks
+
+    def settled(task_id: bytes, period: int, count: Count) -> int:
+        with closing(SQLiteStore(tmp_path / "collector.db", claimed=True)) as other:
+            other.delete_task(world.hidden.task_id)
+        patience = time.monotonic() + 5
+        while world.hidden.task_id in known and time.monotonic() < patience:
+            time.sleep(0.01)
+        assert set(known) == {world.open.task_id}
+        return settle(task_id, period, count)
+
+    monkeypatch.setattr(store, "settle", settled)
+    asyncio.run(watch.look())
+    assert world.open.closed == 1
     watch.stop()
     store.close()

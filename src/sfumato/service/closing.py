@@ -105,12 +105,7 @@ class Closer:
 
     def follow(self) -> Closed:
         """Take over what other processes have changed; return what they have released."""
-        known = list(self._desk.running_tasks)  # what is published from here on is not gone
-        versions = self._store.versions()
-        for task_id in known:
-            if task_id not in versions:
-                self._desk.running_tasks.pop(task_id, None)
-                self.forget(task_id)
+        versions = self.drop_deleted()
         changed = {
             task_id for task_id, number in versions.items() if self._is_news(task_id, number)
         }
@@ -123,6 +118,19 @@ class Closer:
         for running, _ in closed:
             self._forget(running)
         return closed
+
+    def drop_deleted(self) -> dict[bytes, int]:
+        """Drop the tasks that another process has deleted; return the versions of all others.
+
+        Any thread may call this, also while periods close.
+        """
+        known = list(self._desk.running_tasks)  # what is published from here on is not gone
+        versions = self._store.versions()
+        for task_id in known:
+            if task_id not in versions:
+                self._desk.running_tasks.pop(task_id, None)
+                self.forget(task_id)
+        return versions
 
     def _take_over(self, stored: StoredTask, version: int) -> None:
         """Take over what the store has of a task; if it makes no sense, the others go on."""

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -63,6 +64,7 @@ class ClosingWatch:
         self._open = OpenTime()
         self._failures = 0
         self._thread = ThreadPoolExecutor(1, "closer")
+        self._beside = ThreadPoolExecutor(1, "beside-closer")
 
     async def run(self) -> None:
         """Look at the clock until this is cancelled."""
@@ -83,6 +85,7 @@ class ClosingWatch:
 
     def stop(self) -> None:
         """Wait until what is closing now has closed."""
+        self._beside.shutdown(wait=False, cancel_futures=True)
         self._thread.shutdown(cancel_futures=True)
 
     async def _close(self) -> None:
@@ -114,9 +117,11 @@ class ClosingWatch:
     async def _closed(self, work: Callable[[], Closed]) -> Closed:
         """Return what some work in the closing thread has closed, which may take minutes.
 
-        Meanwhile reports are uploaded, and the thread gives signs of life.
+        Meanwhile reports are uploaded, tasks are deleted, and the thread gives signs of life.
         """
-        closing = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        loop = asyncio.get_running_loop()
+        closing = loop.run_in_executor(self._thread, work)
+        dropped: asyncio.Future[None] | None = None
         signs = self._collector.store.signs
         try:
             while not closing.done():
@@ -125,9 +130,15 @@ class ClosingWatch:
                 self._time_to_upload()
                 if signs.count != before:
                     self._writer.health.tick()
+                if not closing.done() and (dropped is None or dropped.done()):
+                    dropped = loop.run_in_executor(self._beside, self._drop_deleted)
         finally:
             closing.cancel()
         return closing.result()
+
+    def _drop_deleted(self) -> None:
+        with suppress(Exception):  # if the store cannot be read, the closing thread says so
+            self._collector.drop_deleted()
 
     def _time_to_upload(self) -> float:
         """Return for how many seconds reports could be uploaded without a break; NEVER if not."""

@@ -214,6 +214,10 @@ class Collector:
         """
         return self._closer.close_due(self.clock() if now is None else now, open_for, patience)
 
+    def drop_deleted(self) -> None:
+        """Drop the tasks that another process has deleted, also while periods close."""
+        self._closer.drop_deleted()
+
     def take(self, running: RunningTask, body: bytes, *, mixed: bool = False) -> Receipt:
         """Pass a batch through both doors, in a collector with a single thread."""
         entry = self.receive(running, body, mixed=mixed)
