@@ -271,7 +271,8 @@ class Service:
         leave = partial(self._listeners.give_back, client, 1)
         bare = _once(request).get("bare") == "true"
         build = partial(self._news.ask, client, has_left=partial(has_left, request))
-        periods = stream(running, self.bell, since, leave, build, bare=bare)
+        still = partial(self._still_reads, request, running)
+        periods = stream(running, self.bell, since, leave, build, bare=bare, is_for_listener=still)
         return StreamingResponse(periods, media_type="text/event-stream")
 
     # ---- anybody -----------------------------------------------------------------------------
@@ -322,6 +323,14 @@ class Service:
         except InputError:
             running = None
         return self.access.readable(request, running)
+
+    async def _still_reads(self, request: Request, running: RunningTask) -> bool:
+        """Return whether a task is still there, and for the sender of a request."""
+        await self.store_news.before(request.scope)
+        try:
+            return self._readable(request) is running
+        except Refused:
+            return False
 
     def _visible(self, request: Request) -> list[RunningTask]:
         """Return the tasks whose answers the sender of a request may read."""

@@ -165,6 +165,10 @@ async def _news(running: RunningTask, since: int, build: Build) -> AsyncIterator
         since = last
 
 
+async def _always() -> bool:
+    return True
+
+
 async def stream(
     running: RunningTask,
     bell: Bell,
@@ -173,6 +177,7 @@ async def stream(
     build: Build,
     *,
     bare: bool = False,
+    is_for_listener: Callable[[], Awaitable[bool]] = _always,
 ) -> AsyncIterator[str]:
     """Yield an event for each period after ``since``, until all periods have closed.
 
@@ -190,11 +195,13 @@ async def stream(
         A function that lets a thread do some work, once for all who ask for the same.
     bare
         Whether events only say that a period has closed, for pages that fetch what they show.
+    is_for_listener
+        Returns whether the task is there and the listener may still read it; if not, this ends.
 
     """
     try:
         yield "retry: 2000\n\n"
-        while not bell.stopping:
+        while not bell.stopping and await is_for_listener():
             rung = bell.next_ring()
             if bare and since < running.closed:
                 since = running.closed
