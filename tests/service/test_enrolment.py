@@ -14,12 +14,13 @@ from tests.service.fleets import batch
 from tests.service.test_devices import START, World
 
 from sfumato import catalog
-from sfumato.core.tally import ENROLMENT, Tallies
+from sfumato.core.tally import ENROLMENT, Place, Tallies
 from sfumato.device import Device, Limits
 from sfumato.errors import ConfigurationError
 from sfumato.queries import History
 from sfumato.service import RunningTask
 from sfumato.service.asgi import Service, make_app
+from sfumato.store.store_addresses import DatabaseAway
 from sfumato.streams.weave.enrolled import told_apart
 
 LIGHTS: dict[str, Any] = {
@@ -130,6 +131,34 @@ def test_answers_and_the_page_say_over_whom(street: Street) -> None:
         ):
             assert f"over {devices} enrolled devices" in web.get(address + query).json()["method"]
         assert "Means are over 300 enrolled devices" in web.get(f"/tasks/{street.name}").text
+
+
+def test_what_is_known_of_closed_periods_stays_known_while_a_curator_begins_anew(
+    street: Street, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    street.join(5, on=True)
+    for period in (1, 2):
+        street.at(10.0 * period + 1)
+        street.flush()
+        street.at(10.0 * period + 5)
+        street.close()
+    running, store = street.running, street.world.store
+    over, tallies = running.over(running.closed), store.tallies
+    seen: list[tuple[str, int]] = []
+
+    def away(*_: object) -> bool:
+        raise DatabaseAway("the database has broken off.")
+
+    def looked(task_id: bytes, period: int | None = None) -> Tallies[Place]:
+        seen.append((running.over(running.closed), running.driver.period))
+        return tallies(task_id, period)
+
+    monkeypatch.setattr(store, "tallies", looked)
+    monkeypatch.setattr(store, "close_period", away)
+    with pytest.raises(DatabaseAway):
+        running.close_next()
+    assert len(seen) > 2
+    assert set(seen) == {(over, 3)}
 
 
 def test_one_who_was_away_enrols_in_a_later_period(street: Street) -> None:

@@ -6,8 +6,9 @@ after a restart it is led through the recorded tallies again, up to the open rou
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -76,6 +77,8 @@ class Driver:
         """The number of devices that have said by each closed period that they take part."""
         self.suspicions: list[tuple[Suspicion, ...]] = []
         """What honest devices would not have sent of each closed period."""
+        self._curator: Curator
+        self._honesty: Honesty
         self._owed: int | None = None
         """The closed periods after which a new curator has to go on first; None if none has to."""
         self._restore(closed)
@@ -83,21 +86,21 @@ class Driver:
     def _restore(self, closed: int) -> None:
         """Lead a new curator to the round that is open after ``closed`` closed periods.
 
-        Tallies are read for that. If they cannot be, all stays as it is, and the next step begins
-        with it.
+        Tallies are read for that, and others look at this meanwhile: until the new curator is there
+        all stays as it is. If they cannot be read, the next step begins with it.
         """
         self._owed = closed
-        before = dict(vars(self))
-        try:
-            self._curator: Curator = self._stream.curator()
-            self.ends, self.suspicions, self.enrolled = [], [], []
-            self._honesty = Honesty(self._stream, self._periods)
-            self._begin(1)
-            self._lead(closed)
-        except BaseException:
-            vars(self).update(before)
-            raise
+        vars(self).update(vars(copy(self).led_anew(closed)))
+
+    def led_anew(self, closed: int) -> Self:
+        """Return this after a new curator was led to the round after ``closed`` closed periods."""
+        self._curator = self._stream.curator()
+        self.ends, self.suspicions, self.enrolled = [], [], []
+        self._honesty = Honesty(self._stream, self._periods)
+        self._begin(1)
+        self._lead(closed)
         self._owed = None
+        return self
 
     def _restore_if_owed(self) -> None:
         if self._owed is not None:
