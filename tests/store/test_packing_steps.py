@@ -6,6 +6,8 @@ Between any two of them others write, a packer may be killed, and readers look a
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -242,3 +244,36 @@ def test_contents_are_erased_step_by_step_and_numbers_do_not_come_again(sharing:
     _close(store, 3)
     other.pack(TASK, 3)
     assert next(store.log(TASK)).sequence == last + 1
+
+
+@pytest.mark.parametrize("life", ["delete", "archive"])
+def test_nothing_is_left_of_a_task_that_goes_while_it_is_packed(
+    sharing: Sharing, life: str
+) -> None:
+    packer, other = sharing.store, sharing.another()
+    for after in range(1, 40):
+        task_id = after.to_bytes(32, "big")
+        packer.add_task(task_id, b"{}", {}, public=False)
+        ids, contents = reports(after, BATCHES * SIZE)
+        for first in range(0, BATCHES * SIZE, SIZE):
+            part = filled(1, ids[16 * first : 16 * (first + SIZE)], contents[first : first + SIZE])
+            packer.commit([replace(part, task_id=task_id)] * 2)
+        packer.end_round(task_id, 1, 0)
+        steps: list[int] = []
+        patch = after_each(packer, partial(_gone_after, after, steps, other, task_id, life))
+        with suppress(MismatchError):
+            packer.settle(task_id, 1, count)
+            packer.pack(task_id, 1)
+        patch.undo()
+        if len(steps) < after:
+            break
+        for table in ("batches", "log", "counted", *(["tallies", "periods"] * (life == "delete"))):
+            assert not other._read(table, "period", "WHERE task_id = ?", task_id), table  # noqa: SLF001
+    assert after > BATCHES + 9
+
+
+def _gone_after(most: int, steps: list[int], other: Store, task_id: bytes, life: str) -> None:
+    steps.append(1)
+    if len(steps) == most:
+        (other.delete_task if life == "delete" else other.archive_task)(task_id)
+        other.erase_left(task_id)

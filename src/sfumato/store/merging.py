@@ -40,7 +40,7 @@ def sorted_words(read: IdRows, total: int) -> Iterator[Words]:
     for part in range(parts):
         low, high = (np.uint64((edge << 64) // parts - (edge > part)) for edge in (part, part + 1))
         chosen = [words[(words >= low) & (words <= high)] for words in _words(read)]
-        words = np.concatenate(chosen)
+        words = np.concatenate([leading(b""), *chosen])  # others may have packed them meanwhile
         del chosen
         words.sort()
         yield words
@@ -66,6 +66,8 @@ def copies(read: IdRows, total: int) -> dict[int, Bools]:
         rows.append(np.full(len(hits), len(sizes) - 1))
         places.append(hits)
         names.append(np.frombuffer(ids, "<u8").reshape(-1, 2)[hits])
+    if not sizes:  # others have packed them meanwhile
+        return {}
     row, place = np.concatenate(rows), np.concatenate(places)
     marked: dict[int, Bools] = {}
     for one in _later(np.concatenate(names)):

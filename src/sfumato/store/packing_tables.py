@@ -215,15 +215,21 @@ class PackingTables(ReportTables):
     def _sized(self, sizes: Iterable[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
         """Yield the number and the contents of the reports of some rows."""
         for batch, n in sizes:
-            ((contents,),) = self._read("batches", "contents", "WHERE batch = ?", batch)
+            (contents,) = self._whole("contents", batch)
             yield n, contents
 
     def _named(self, sizes: Iterable[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
         """Yield the same with its id before each content."""
         for batch, n in sizes:
-            ((ids, contents),) = self._read("batches", "ids, contents", "WHERE batch = ?", batch)
+            ids, contents = self._whole("ids, contents", batch)
             halves = (np.frombuffer(side, np.uint8).reshape(n, -1) for side in (ids, contents))
             yield n, np.concatenate(list(halves), axis=1).tobytes()
+
+    def _whole(self, columns: str, batch: int) -> tuple[bytes, ...]:
+        """Return some columns of a row; MismatchError if it is not there any more."""
+        for row in self._read("batches", columns, "WHERE batch = ?", batch):
+            return row
+        raise MismatchError("another process has packed the period, or deleted its task.")
 
     # ---- ids that stay known -----------------------------------------------------------------
 
@@ -243,7 +249,7 @@ class PackingTables(ReportTables):
         """Return the words of ids of what devices send once."""
         words = [leading(b"")]
         for batch in batches:
-            ((ids, contents),) = self._read("batches", "ids, contents", "WHERE batch = ?", batch)
+            ids, contents = self._whole("ids, contents", batch)
             words.append(leading(ids)[once(contents)])
         return np.concatenate(words)
 
