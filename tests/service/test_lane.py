@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from functools import partial
@@ -159,3 +160,13 @@ def test_what_is_asked_for_after_the_end_is_refused_each_time(make: Callable[[in
     for _ in range(2):
         with pytest.raises(NotBegun):
             asyncio.run(asyncio.wait_for(scene.lane.ask("a", lambda: 1, "key"), 5))
+
+
+def test_a_crowd_that_waits_for_the_same_holds_up_nobody(make: Callable[[int], Scene]) -> None:
+    scene = make(1)
+    scene.hold("x")
+    crowd = [scene.submit(f"{number}", "same", "key") for number in range(20_000)]
+    last = scene.submit("last", "last")
+    began = time.process_time()
+    assert scene.finish(*crowd, last) == ["same", "last"]
+    assert time.process_time() - began < 5

@@ -146,7 +146,7 @@ class Lane:
         """Begin nothing new; whoever waits for what has not begun is told that it is cancelled."""
         with self._lock:
             self._is_stopped = True
-            every = (job for line in self._lines.values() for job in line if not job.is_begun)
+            every = (job for line in self._lines.values() for job in line)
             waiting = dict.fromkeys(every)  # one that several clients wait for is in several lines
             self._lines.clear()
             for job in waiting:
@@ -184,20 +184,24 @@ class Lane:
         """Return the next job and its client; what nobody waits for leaves, and is vain."""
         while self._lines:
             client = min(self._lines, key=lambda each: self._busy.get(each, 0))
-            line = self._lines[client]
-            job = line.popleft()
-            if not line:
-                del self._lines[client]
-            if job.is_begun:  # in its turn of another client
-                continue
+            job = self._lines[client][0]
+            self._leave(job)
             if job.is_vain:
                 self._forget(job)
                 vain.append(job)
                 continue
-            if line:
+            if client in self._lines:
                 self._lines.move_to_end(client)
             return client, job
         return "", None
+
+    def _leave(self, job: _Job) -> None:
+        """Take a job out of the lines of all who wait for it, who may be thousands."""
+        for client in job.clients:
+            line = self._lines[client]
+            line.remove(job)
+            if not line:
+                del self._lines[client]
 
     def _forget(self, job: _Job) -> None:
         if self._jobs.get(job.key) is job:
