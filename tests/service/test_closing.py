@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.service.asking import asking
 from tests.service.fleets import LISTENING, Fleet
-from tests.service.world import World
 
 from sfumato.errors import InputError
-from sfumato.service import Collector, RunningTask, closing, health, steady_clock
-from sfumato.service.steady_clock import OpenTime
+from sfumato.service import Collector, RunningTask, closing
 from sfumato.store import SQLiteStore, Store
-from sfumato.store.interface import Count
 from sfumato.store.key_wrapping import KeyWrapping
 from sfumato.store.store_addresses import DatabaseAway
 from sfumato.wire.task import Task
@@ -349,98 +344,3 @@ def test_what_was_gathered_of_odd_reports_does_not_change_while_it_is_read(pair:
         gathered.append(pair.running.suspicions())
     assert gathered == [{1: odd}, {1: odd, 2: odd}]
     assert pair.running.suspicions() is not gathered[0]
-
-
-# ---- the watch on the clock ----------------------------------------------------------------------
-
-
-def test_nothing_closes_while_nothing_is_taken_nor_until_a_grace_after(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    watch = world.service._watch  # noqa: SLF001
-    steady = [0.0]
-    watch._open = OpenTime(lambda: steady[0])  # noqa: SLF001
-    watch._clock = lambda: world.now  # type: ignore[assignment]  # noqa: SLF001
-    world.now = START + 100.0  # all is due
-
-    def closed_after(seconds: int) -> int:
-        for _ in range(seconds):
-            steady[0] += 1.0
-            asyncio.run(watch.look())
-        return world.open.closed
-
-    assert closed_after(4) == 0
-    world.service.health.troubles = ["the disk is full"]
-    assert closed_after(30) == 0
-    world.service.health.troubles = []
-    assert closed_after(4) == 0  # its grace is 5 s
-    assert closed_after(2) > 0
-    watch.stop()
-    world.store.close()
-
-
-def test_a_close_that_takes_long_is_neither_a_break_nor_trouble(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = World(tmp_path)
-    watch, store = world.service._watch, world.store  # noqa: SLF001
-    monkeypatch.setattr(steady_clock, "LONGEST_GAP", 0.4)
-    monkeypatch.setattr(health, "STUCK", 0.4)
-    start = time.monotonic() - 100.0
-    watch._open = OpenTime(lambda: time.monotonic() - start)  # noqa: SLF001
-    watch._open._since = 0.0  # noqa: SLF001
-    watch._clock = lambda: world.now  # type: ignore[assignment]  # noqa: SLF001
-    world.now = START + 10.0 + 5.0
-    settle = store.settle
-    troubles: list[str] = []
-
-    def settled(task_id: bytes, period: int, count: Count) -> int:
-        for _ in range(20):  # as it has very much to read
-            time.sleep(0.05)
-            store.versions()
-            troubles.extend(world.service.health.look())
-        return settle(task_id, period, count)
-
-    monkeypatch.setattr(store, "settle", settled)
-    asyncio.run(watch.look())
-    assert world.open.closed == 1
-    assert troubles == []
-    assert watch._open.look() > 100.0  # noqa: SLF001
-
-    def stuck(task_id: bytes, period: int, count: Count) -> int:
-        time.sleep(0.8)
-        troubles.extend(world.service.health.look())
-        return settle(task_id, period, count)
-
-    monkeypatch.setattr(store, "settle", stuck)
-    world.now += 10.0
-    asyncio.run(watch.look())
-    assert troubles
-    assert set(troubles) == {"the clock has not closed periods for 1 s"}
-    watch.stop()
-    store.close()
-
-
-def test_what_another_worker_deletes_is_gone_while_a_period_takes_long_to_close(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = World(tmp_path)
-    watch, store = world.service._watch, world.store  # noqa: SLF001
-    watch._open._since = -1000.0  # noqa: SLF001
-    watch._clock = lambda: world.now  # type: ignore[assignment]  # noqa: SLF001
-    world.now = START + 10.0 + 5.0
-    settle, known = store.settle, world.collector.running_tasks
-
-    def settled(task_id: bytes, period: int, count: Count) -> int:
-        with closing(SQLiteStore(tmp_path / "collector.db", claimed=True)) as other:
-            other.delete_task(world.hidden.task_id)
-        patience = time.monotonic() + 5
-        while world.hidden.task_id in known and time.monotonic() < patience:
-            time.sleep(0.01)
-        assert set(known) == {world.open.task_id}
-        return settle(task_id, period, count)
-
-    monkeypatch.setattr(store, "settle", settled)
-    asyncio.run(watch.look())
-    assert world.open.closed == 1
-    watch.stop()
-    store.close()

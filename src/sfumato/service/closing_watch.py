@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from sfumato.service.closing import Closed
+from sfumato.service.closing import PATIENCE, Closed
 from sfumato.service.collector import Collector
 from sfumato.service.event_stream import Bell
 from sfumato.service.metrics import CollectorMetrics
@@ -70,8 +70,7 @@ class ClosingWatch:
         """Look at the clock until this is cancelled."""
         while True:
             try:
-                await self._close()
-                pause = min(max(self._soonest(), SHORTEST), LONGEST)
+                pause = await self._close()
             except Exception as error:  # noqa: BLE001 -- the clock must go on
                 self._open.interrupted()
                 self._writer.health.failed("the last look at what has to close", error)
@@ -88,17 +87,23 @@ class ClosingWatch:
         self._beside.shutdown(wait=False, cancel_futures=True)
         self._thread.shutdown(cancel_futures=True)
 
-    async def _close(self) -> None:
-        """Close what is due, and say so."""
-        work = partial(
-            self._collector.close_due, now=self._clock(), open_for=self._time_to_upload()
-        )
+    async def _close(self) -> float:
+        """Close what is due, and say so; return for how many seconds nothing else is."""
+        at, open_for = self._clock(), self._time_to_upload()
         began = time.monotonic()
+        work = partial(self._collector.close_due, now=at, open_for=open_for)
         closed = await self._closed(work)
+        took = time.monotonic() - began
         self._writer.health.tick()
-        if not closed:
-            return
-        self._metrics.closed(len(closed), time.monotonic() - began)
+        if closed:
+            self._say(closed, took)
+        if closed or took > PATIENCE:  # there may be more
+            return SHORTEST
+        return min(max(self._soonest(at, open_for) - took, SHORTEST), LONGEST)
+
+    def _say(self, closed: Closed, took: float) -> None:
+        """Say which periods have closed, and have their answers prepared."""
+        self._metrics.closed(len(closed), took)
         self._bell.ring()
         for running, release in closed:
             for odd in running.suspicions().get(release.period, ())[:1]:
@@ -147,8 +152,12 @@ class ClosingWatch:
             self._open.interrupted()  # nothing was taken, so that devices need their grace again
         return NEVER if self._writer.health.troubles else self._open.look()
 
-    def _soonest(self) -> float:
-        """Return the number of seconds until something is due."""
-        now = self._collector.clock()
+    def _soonest(self, at: float, open_for: float) -> float:
+        """Return for how many seconds after a look nothing is due that was not due then.
+
+        What was due then and has not closed waits for more than time.
+        """
         tasks = list(self._collector.running_tasks.values())
-        return min((each.next_at - now for each in tasks if not each.is_over), default=LONGEST)
+        going_on = (each for each in tasks if not each.is_over)
+        waits = (max(each.next_at - at, each.grace - open_for) for each in going_on)
+        return min((wait for wait in waits if wait > 0), default=LONGEST)
