@@ -136,3 +136,14 @@ def test_what_is_due_and_may_not_close_is_not_looked_at_without_a_pause(
     assert world.open.closed == collector.running_task(world.open.name).periods
     watch.stop()
     world.store.close()
+
+
+def test_what_another_process_is_about_to_close_is_looked_at_often(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    watch = world.service._watch  # noqa: SLF001
+    due = world.open.next_at
+    pauses = [watch._soonest(due + late, 1e9) for late in (-0.1, 0.0, 0.08, 9.0)]  # noqa: SLF001
+    assert pauses == pytest.approx([0.1, 0.0, 0.005, 0.5], abs=1e-6)
+    assert watch._soonest(due + 4.0, 3.0) == pytest.approx(2.0)  # noqa: SLF001
+    watch.stop()
+    world.store.close()

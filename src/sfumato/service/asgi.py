@@ -126,7 +126,7 @@ class Service:
         self.pages = Pages(self, self._readable)
         self._preparation = Preparation()
         self._watch = ClosingWatch(
-            collector, self.writer, self.metrics, self.bell, self._preparation
+            collector, self.writer, self.metrics, self.bell, self._preparation, self.crew
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._join()

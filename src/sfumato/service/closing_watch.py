@@ -12,6 +12,7 @@ from typing import Final
 
 from sfumato.service.closing import PATIENCE, Closed
 from sfumato.service.collector import Collector
+from sfumato.service.crew import Crew
 from sfumato.service.event_stream import Bell
 from sfumato.service.metrics import CollectorMetrics
 from sfumato.service.preparing import Preparation
@@ -25,6 +26,8 @@ LONGEST: Final = 0.25
 """The longest time between two looks at the clock, in seconds."""
 SHORTEST: Final = 0.005
 """The shortest time between two looks at the clock, in seconds."""
+PART: Final = 1 / 16
+"""The part of the time for which something has been due after which it is looked at again."""
 NEVER: Final = -1.0
 """Stands for no time in which reports could be uploaded, so that no grace is over."""
 
@@ -44,6 +47,8 @@ class ClosingWatch:
         The bell that rings when a period has closed.
     preparation
         What reads the tasks whose periods have closed, for those who will ask.
+    crew
+        The workers, which take over at once what has closed.
 
     """
 
@@ -54,12 +59,14 @@ class ClosingWatch:
         metrics: CollectorMetrics,
         bell: Bell,
         preparation: Preparation,
+        crew: Crew,
     ) -> None:
         self._collector = collector
         self._writer = writer
         self._metrics = metrics
         self._bell = bell
         self._preparation = preparation
+        self._crew = crew
         self._clock = SteadyClock(lambda: collector.clock())  # noqa: PLW0108 -- it may be replaced
         self._open = OpenTime()
         self._failures = 0
@@ -88,7 +95,7 @@ class ClosingWatch:
         self._thread.shutdown(cancel_futures=True)
 
     async def _close(self) -> float:
-        """Close what is due, and say so; return for how many seconds nothing else is."""
+        """Close what is due, and say so; return after how many seconds to look again."""
         at, open_for = self._clock(), self._time_to_upload()
         began = time.monotonic()
         work = partial(self._collector.close_due, now=at, open_for=open_for)
@@ -105,6 +112,7 @@ class ClosingWatch:
         """Say which periods have closed, and have their answers prepared."""
         self._metrics.closed(len(closed), took)
         self._bell.ring()
+        self._crew.wake()
         for running, release in closed:
             for odd in running.suspicions().get(release.period, ())[:1]:
                 log().warning(
@@ -153,11 +161,12 @@ class ClosingWatch:
         return NEVER if self._writer.health.troubles else self._open.look()
 
     def _soonest(self, at: float, open_for: float) -> float:
-        """Return for how many seconds after a look nothing is due that was not due then.
+        """Return after how many seconds it is worth to look again.
 
-        What was due then and has not closed waits for more than time.
+        What was due at the last look and has not closed is about to be closed by another process,
+        or cannot be; the longer that lasts, the less often it is looked at.
         """
         tasks = list(self._collector.running_tasks.values())
         going_on = (each for each in tasks if not each.is_over)
         waits = (max(each.next_at - at, each.grace - open_for) for each in going_on)
-        return min((wait for wait in waits if wait > 0), default=LONGEST)
+        return min((wait if wait > 0 else -PART * wait for wait in waits), default=LONGEST)

@@ -125,6 +125,12 @@ class Crew:
         """Return the numbers of the workers that give no sign of life."""
         return [name for name, board in self._others.items() if _is_down(board)]
 
+    def wake(self, word: bytes = _LOOK) -> None:
+        """Have the others take over what has changed, without waiting for them."""
+        for name in self._others:
+            with suppress(OSError):  # a worker that is down does not read
+                os.write(self._bells[name][1], word)
+
     async def tell(self) -> None:
         """Return when the others have taken over what this worker has changed."""
         await self._wake(_LOOK, lambda board: board.looks)
@@ -136,9 +142,7 @@ class Crew:
     async def _wake(self, word: bytes, state: Callable[[Board], int]) -> None:
         """Wake the others; return when the state of each has changed, or when that takes long."""
         before = {name: state(board) for name, board in self._others.items()}
-        for name in before:
-            with suppress(OSError):  # a worker that is down does not read
-                os.write(self._bells[name][1], word)
+        self.wake(word)
         for _ in range(int(PATIENCE / GLANCE)):
             if not any(
                 state(board) == before[name] and not _is_down(board)
