@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 
 import numpy as np
 import psycopg
@@ -208,3 +209,15 @@ def test_a_closer_that_goes_on_keeps_the_right_to_close(
         assert theirs
     for store in (long, other):
         store.close()
+
+
+def test_a_database_without_room_for_more_connections_can_be_written_to(
+    server: OwnPostgres, store: PostgresStore
+) -> None:
+    assert store.unwritable() is None
+    with ExitStack() as others:
+        with suppress(psycopg.OperationalError):
+            while True:
+                others.enter_context(psycopg.connect(server.dsn))
+        assert store.commit([filled(1, bytes(16), b"\1")]) == [True]
+        assert store.unwritable() is None

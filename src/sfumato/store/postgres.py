@@ -34,12 +34,14 @@ MIGRATION: Final = 0x5346554D_0002
 """The numbers of the database's locks for closing periods, and for bringing tables up to date."""
 PAUSE: Final = 0.5
 """The shortest time, in seconds, between two attempts to reach a database that is away."""
+SILENT: Final = 15_000
+"""The milliseconds without a sign of the network after which a connection is lost."""
 SETTINGS: Final = {
     "connect_timeout": 3,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
-    "tcp_user_timeout": 15_000,
+    "tcp_user_timeout": SILENT,
     "application_name": "sfumato",
 }
 PROBE: Final = 2_000
@@ -66,8 +68,9 @@ class _Refusing(DatabaseAway):
 class _Session:
     """One connection to the database, made anew when it is lost."""
 
-    def __init__(self, dsn: str, name: str, stalled: int = STALLED) -> None:
+    def __init__(self, dsn: str, name: str, stalled: int = STALLED, silent: int = SILENT) -> None:
         self._dsn = dsn
+        self._settings = SETTINGS | {"tcp_user_timeout": silent}
         self.name = name
         self._stalled = stalled
         self.lock = RLock()
@@ -84,7 +87,7 @@ class _Session:
                     self._dsn,
                     autocommit=True,
                     options=f"-c idle_in_transaction_session_timeout={self._stalled}",
-                    **SETTINGS,  # type: ignore[arg-type]
+                    **self._settings,  # type: ignore[arg-type]
                 )
             except psycopg.Error as error:
                 self._next_try = time.monotonic() + PAUSE
@@ -162,6 +165,7 @@ class PostgresStore(TaskLives, EngineTables):
         self._writer_session = _Session(dsn, self.name)
         self._reader_session = _Session(dsn, self.name)
         self._closer_session = _Session(dsn, self.name, CLOSING)
+        self._prober_session = _Session(dsn, self.name, silent=2 * PROBE)
         self._next_sign = 0.0
         """When the database hears next that this process is still at work with closing."""
         try:
@@ -277,23 +281,29 @@ class PostgresStore(TaskLives, EngineTables):
                 self._closer_session.run("SELECT 1")
 
     def unwritable(self) -> str | None:
-        """Return why nothing can be written now, tried on a connection of its own."""
-        session = _Session(self._dsn, self.name)
+        """Return why nothing can be written now, tried on a connection of its own.
+
+        It stays open while all is well, as there may be no room for another one.
+        """
+        session = self._prober_session
         try:
-            session.run(f"SET statement_timeout = {PROBE}")
-            session.run(f"SET lock_timeout = {PROBE // 4}")
-            session.run("UPDATE writers SET last = last")
+            with session.lock:
+                session.run(f"SET statement_timeout = {PROBE}")
+                session.run(f"SET lock_timeout = {PROBE // 4}")
+                session.run("UPDATE writers SET last = last")
         except (SfumatoError, psycopg.Error) as error:
             # Whoever waits for another that writes can write.
-            waits = isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
-            return None if waits else _short(error)
-        finally:
+            if isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
+                return None
             session.close()
+            self._prober_session = _Session(self._dsn, self.name, silent=2 * PROBE)
+            return _short(error)
         return None
 
     def close(self) -> None:
         """Close all connections."""
-        for session in (self._writer_session, self._reader_session, self._closer_session):
+        sessions = (self._writer_session, self._reader_session, self._closer_session)
+        for session in (*sessions, self._prober_session):
             session.close()
 
 
