@@ -344,3 +344,20 @@ def test_what_was_gathered_of_odd_reports_does_not_change_while_it_is_read(pair:
         gathered.append(pair.running.suspicions())
     assert gathered == [{1: odd}, {1: odd, 2: odd}]
     assert pair.running.suspicions() is not gathered[0]
+
+
+def test_who_asks_for_a_task_while_it_is_deleted_does_not_bring_it_back(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delete = pair.stores[0].delete_task
+
+    def deleted(task_id: bytes) -> None:
+        assert (
+            pair.one.running_task(task_id.hex()).task_id == task_id
+        )  # as for a request of that moment
+        delete(task_id)
+
+    monkeypatch.setattr(pair.stores[0], "delete_task", deleted)
+    pair.one.delete(pair.running)
+    with pytest.raises(InputError):
+        pair.one.known_task(pair.running.name)

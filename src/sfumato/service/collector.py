@@ -136,6 +136,7 @@ class Collector:
         try:
             self.store.delete_task(running.task_id)
         finally:  # it may be gone even if this process was not told so
+            self.running_tasks.pop(running.task_id, None)  # somebody has just asked for it
             self._closer.forget(running.task_id)
 
     def running_task(self, name: str) -> RunningTask:
