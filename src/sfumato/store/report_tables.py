@@ -177,8 +177,8 @@ class ReportTables(TaskTables):
             for _, contents in self._rows_of(task_id, period, "contents"):
                 yield contents
             return
-        if period in self._partly_erased(task_id):
-            return
+        if self._read("log", "period", f"{OF_A_PERIOD} AND n = 0", task_id, period):
+            return  # its contents are being erased, or are
         rest = f"{OF_A_PERIOD} AND n > 0 ORDER BY sequence"
         for (sequence,) in self._read("log", "sequence", rest, task_id, period):
             ((contents,),) = self._read(
@@ -193,7 +193,8 @@ class ReportTables(TaskTables):
             f"ORDER BY sequence LIMIT {TOGETHER}"
         )
         whole = "WHERE task_id = ? AND sequence = ? AND n > 0"
-        erased = self._partly_erased(task_id)
+        # Of these periods only some contents may be left, as others are erased.
+        erased = {period for (period,) in self._read("log", "period", ERASED, task_id)}
         while rows := self._read("log", "sequence, key_id, period, n", rest, task_id, after):
             for sequence, key_id, period, n in rows:
                 if period in erased:
@@ -202,10 +203,6 @@ class ReportTables(TaskTables):
                 for (contents,) in self._read("log", "contents", whole, task_id, sequence):
                     yield LogRow(sequence, key_id, period, n, contents)
             after = rows[-1][0]
-
-    def _partly_erased(self, task_id: bytes) -> set[int]:
-        """Return the periods whose contents are being erased, or are: they tell only of some."""
-        return {period for (period,) in self._read("log", "period", ERASED, task_id)}
 
     def tallies(self, task_id: bytes, period: int | None = None) -> Tallies[Place]:
         """Return the tallies of a task, or of one of its periods."""
