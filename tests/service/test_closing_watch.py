@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 from tests.service.world import START, World
 
 from sfumato.service import health, steady_clock
@@ -31,7 +32,14 @@ def test_nothing_closes_while_nothing_is_taken_nor_until_a_grace_after(tmp_path:
             asyncio.run(watch.look())
         return world.open.closed
 
-    assert closed_after(4) == 0
+    with capture_logs() as lines:
+        assert closed_after(4) == 0
+    said = [line for line in lines if line["event"].startswith("period waits for a grace")]
+    tasks = (world.open, world.hidden)
+    assert {(line["task"], line["period"], line["seconds"]) for line in said} == {
+        (task.name, 1, task.grace - 1.0) for task in tasks
+    }
+    assert len(said) == len(tasks)
     world.service.health.troubles = ["the disk is full"]
     assert closed_after(30) == 0
     world.service.health.troubles = []

@@ -70,6 +70,8 @@ class ClosingWatch:
         self._clock = SteadyClock(lambda: collector.clock())  # noqa: PLW0108 -- it may be replaced
         self._open = OpenTime()
         self._failures = 0
+        self._waiting: dict[bytes, int] = {}
+        """The period of each task of which the log says that it waits for a grace."""
         self._thread = ThreadPoolExecutor(1, "closer")
         self._beside = ThreadPoolExecutor(1, "beside-closer")
 
@@ -106,6 +108,7 @@ class ClosingWatch:
             self._say(closed, took)
         if closed or took > PATIENCE:  # there may be more
             return SHORTEST
+        self._say_what_waits(at, max(open_for, 0.0))
         return min(max(self._soonest(at, open_for) - took, SHORTEST), LONGEST)
 
     def _say(self, closed: Closed, took: float) -> None:
@@ -126,6 +129,20 @@ class ClosingWatch:
                 "period closed", task=running.name, period=release.period, n=release.n, **lacks
             )
             self._preparation.begin(running)
+
+    def _say_what_waits(self, at: float, open_for: float) -> None:
+        """Say once which periods are due and wait until uploads have been possible for a grace."""
+        for running in list(self._collector.running_tasks.values()):
+            period, missing = running.sealed + 1, running.grace - open_for
+            due = not running.is_over and running.next_at <= at
+            if due and missing > 0 and self._waiting.get(running.task_id) != period:
+                self._waiting[running.task_id] = period
+                log().info(
+                    "period waits for a grace without a break",
+                    task=running.name,
+                    period=period,
+                    seconds=round(missing, 1),
+                )
 
     async def _closed(self, work: Callable[[], Closed]) -> Closed:
         """Return what some work in the closing thread has closed, which may take minutes.
