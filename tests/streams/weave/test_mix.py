@@ -198,6 +198,30 @@ def test_selected_periods_stand_for_all_of_a_long_horizon(
     assert variance(network, quick, workload)[0] <= least * (1 + 5e-5)
 
 
+@pytest.mark.parametrize(
+    ("values", "periods", "fan_out", "workload"),
+    [
+        (Category(5), 220, 2, "ranges"),
+        (Binary(), 300, 4, "history"),
+        (Items(4), 250, 3, "prefix"),
+    ],
+    ids=str,
+)
+def test_spread_periods_choose_the_shares_of_a_long_hierarchy(
+    values: Values, periods: int, fan_out: int, workload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = Weave.papers(values, periods, 6, 1.0, fan_out=fan_out).network
+    monkeypatch.setattr(mix, "LONG_ALIGNED", 200)
+    shares = np.arange(1, len(network.spans) + 1) / np.arange(1, len(network.spans) + 1).sum()
+    total, parts = variance(network, shares, workload)
+    assert parts.sum() == pytest.approx(total)
+    quick, _ = best_shares(network, workload)
+    monkeypatch.setattr(mix, "LONG_ALIGNED", periods)
+    assert total == pytest.approx(variance(network, shares, workload)[0], rel=0.05)
+    _, least = best_shares(network, workload)
+    assert variance(network, quick, workload)[0] <= 1.005 * least
+
+
 def test_a_long_horizon_with_unknown_periods_has_no_variance() -> None:
     network = Weave(Category(3), 200, 3, 1.0, (1, 2, 0), (0.3, 0.3, 0.4)).network
     assert variance(network, np.array([0.5, 0.5, 0.0]), "online")[0] == np.inf

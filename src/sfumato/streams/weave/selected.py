@@ -6,6 +6,9 @@ all: in between, variances are interpolated by cubics of the logarithm that neve
 That of a sum over a range is as smooth in its length, so that few ranges represent all that end in
 one period.
 
+In an aligned hierarchy the variance jumps from one period to the next instead, so that queries of
+periods that are spread evenly stand for all, with errors of a few percent.
+
 The potential of a query solves the least squares of all reports that have ended by its last period.
 Conjugate gradients find it in about ten rounds, because a horizon without ends would be solved by
 a Fourier transform. They use the one of periods that are reflected at the last one, and with the
@@ -33,6 +36,10 @@ RATIO: Final = 1.15
 """The largest ratio of a selected period to the one before, among the later ones."""
 WIDE: Final = 1.4
 """The same where each selected period needs the reports of all."""
+SPREAD: Final = 96
+"""The number of evenly spread periods that stand for all of an aligned hierarchy."""
+SPREAD_RANGES: Final = 8
+"""The number of evenly spread lengths of ranges that end in each of them."""
 RANGES: Final = 20
 """The number of lengths that stand for those of all ranges that end in one period."""
 EXACT: Final = 1e-5
@@ -79,8 +86,11 @@ class Selected:
         for table, those in ((joint, ~at_zero), (empty, at_zero)):
             np.add.at(table, (network.span[those], network.end[those] - 1), network.unit[those])
         self._joint, self._empty = joint, empty
-        differences = np.array(network.spans) > 0
-        self._typical = np.where(differences, joint.max(axis=1), empty.max(axis=1))
+        differences = joint.any(axis=1)
+        if network.aligned:  # only some periods end a span
+            self._typical = np.where(differences, joint.mean(axis=1), empty.mean(axis=1))
+        else:
+            self._typical = np.where(differences, joint.max(axis=1), empty.max(axis=1))
         order = np.argsort(queries.length, kind="stable")
         cuts = np.flatnonzero(np.diff(np.cumsum(queries.length[order]) // TOGETHER)) + 1
         waves = {
@@ -249,7 +259,9 @@ def _current(potential: Floats, joint: Sequence[tuple[int, Floats]], empty: Floa
     return current
 
 
-def queries_of(workload: str, periods: int, spans: Sequence[int]) -> Queries:
+def queries_of(
+    workload: str, periods: int, spans: Sequence[int], *, aligned: bool = False
+) -> Queries:
     """Return the selected queries of a workload.
 
     Examples
@@ -260,27 +272,44 @@ def queries_of(workload: str, periods: int, spans: Sequence[int]) -> Queries:
     (556, '99.99')
 
     """
-    if workload == "history":
-        chosen, weights = periods_of_all(periods, spans)
-        return Queries(chosen, chosen, np.full_like(chosen, periods), weights)
     if workload == "ranges":
-        return _ranges(periods, spans)
-    last, weights = last_periods(periods, spans)
-    first = np.ones_like(last) if workload == "prefix" else last
-    return Queries(first, last, last, weights)
+        return _ranges(periods, spans, aligned=aligned)
+    if aligned:
+        chosen, weights = _spread(periods, SPREAD)
+    elif workload == "history":
+        chosen, weights = periods_of_all(periods, spans)
+    else:
+        chosen, weights = last_periods(periods, spans)
+    first = np.ones_like(chosen) if workload == "prefix" else chosen
+    length = np.full_like(chosen, periods) if workload == "history" else chosen
+    return Queries(first, chosen, length, weights)
 
 
-def _ranges(periods: int, spans: Sequence[int]) -> Queries:
+def _ranges(periods: int, spans: Sequence[int], *, aligned: bool) -> Queries:
     """Return ranges of few lengths that end in few periods; more of all end in later ones."""
     columns: list[tuple[Ints, Ints, Floats]] = []
-    for last, share in zip(*last_periods(periods, spans), strict=True):
-        # The closer to either end, the denser.
-        even = np.arange(min(RANGES, last)) / max(1, min(RANGES, last) - 1)
-        lengths = np.unique(np.round(1 + (last - 1) * np.sin(np.pi / 2 * even) ** 2).astype(int))
-        weights = _represented(lengths) * share * 2 / (periods + 1)
+    lasts = _spread(periods, SPREAD) if aligned else last_periods(periods, spans)
+    for last, share in zip(*lasts, strict=True):
+        if aligned:
+            lengths, stand_for = _spread(last, SPREAD_RANGES)
+            stand_for *= last
+        else:  # the closer to either end, the denser
+            even = np.arange(min(RANGES, last)) / max(1, min(RANGES, last) - 1)
+            steps = (last - 1) * np.sin(np.pi / 2 * even) ** 2
+            lengths = np.unique(np.round(1 + steps).astype(np.int64))
+            stand_for = _represented(lengths)
+        weights = stand_for * share * 2 / (periods + 1)
         columns.append((last - lengths + 1, np.full_like(lengths, last), weights))
     first, ends, weights = (np.concatenate(column) for column in zip(*columns, strict=True))
     return Queries(first, ends, ends, weights)
+
+
+def _spread(periods: int, count: int) -> tuple[Ints, Floats]:
+    """Return periods in even distances, each shifted by the golden ratio, and their shares."""
+    count = min(count, periods)
+    shifts = (np.arange(count) * (np.sqrt(5) - 1) / 2 + 0.5) % 1 if count < periods else 0.0
+    chosen = np.floor((np.arange(count) + shifts) * periods / count).astype(np.int64) + 1
+    return chosen, np.full(count, 1 / count)
 
 
 def last_periods(periods: int, spans: Sequence[int], ratio: float = RATIO) -> tuple[Ints, Floats]:
