@@ -82,8 +82,8 @@ class Office:
         running = self._task(request)
         _need_confirmed(request, running, "A task that was ended does not go on")
         last = await self._written(partial(self.collector.end, running))
-        await self._erase_left(running)
         log().info("task ended", task=running.name, last_period=last)
+        await self._erase_left(running)
         return JSONResponse({"task_id": running.name, "last_period": last})
 
     async def archive(self, request: Request) -> Response:
@@ -94,8 +94,8 @@ class Office:
             await self._written(partial(self.collector.archive, running))
         except ConfigurationError as error:
             raise Refused("not-over", _goes_on(running, error, self.collector.clock())) from None
-        await self._erase_left(running)
         log().info("task archived", task=running.name)
+        await self._erase_left(running)
         return JSONResponse({"task_id": running.name})
 
     async def delete(self, request: Request) -> Response:
@@ -103,8 +103,8 @@ class Office:
         running = self._task(request)
         _need_confirmed(request, running, "Nothing of a deleted task comes back")
         await self._written(partial(self.collector.delete, running))
-        await self._erase_left(running)
         log().info("task deleted", task=running.name)
+        await self._erase_left(running)
         return JSONResponse({"task_id": running.name})
 
     async def _erase_left(self, running: RunningTask) -> None:
