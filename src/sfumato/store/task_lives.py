@@ -56,14 +56,14 @@ _LARGE: Final = {
 """The large tables, in the order in which a task is erased from them."""
 
 _Row = tuple[Any, ...]
-"""The values of a row's key, and its number of bytes."""
+"""The values of the key of a row, or of rows that share one, and their number of bytes."""
 
 
 class TaskLives(SettledTables):
     """A store in SQL: tasks that end or are archived, and periods that lack reports."""
 
     def delete_task(self, task_id: bytes) -> None:
-        """Delete a task, its keys and its releases; `erase_left` erases the rest."""
+        """Delete a task with its keys and releases; `erase_left` erases its reports and tallies."""
         tables = {table for table, cells in CELLS.items() if "task_id" in cells} - _LARGE.keys()
         with self._erasing() as db:
             self._exclude(db, task_id, WHOLE)  # what is being counted is seen below

@@ -113,7 +113,8 @@ def variance(
 ) -> tuple[float, Floats]:
     """Return the workload's average variance for one device, and the part of each span.
 
-    Both are infinite if no reports lead to some period.
+    Both are infinite if no reports lead to some period. Beyond ``LONG`` periods selected queries
+    stand for all, and in aligned hierarchies beyond ``LONG_ALIGNED``.
     """
     if not isinstance(network, Network):
         each = [(weight, *variance(one, shares, workload)) for weight, one in network]

@@ -44,9 +44,8 @@ RANGES: Final = 20
 """The number of lengths that stand for those of all ranges that end in one period."""
 EXACT: Final = 1e-5
 """The residual, relative to the query, at which a potential counts as solved."""
-
-
 TINY: Final = 1e-300
+"""What is divided by where nothing is left of a residual."""
 TOGETHER: Final = 1 << 15
 """The number of periods of queries that are solved together: they fit into the caches."""
 
@@ -57,7 +56,7 @@ class Queries(NamedTuple):
     first: Ints
     last: Ints
     length: Ints
-    """The last period whose reports have ended."""
+    """The last period of the reports that answer it."""
     weight: Floats
     """The share of all queries that each represents."""
 
